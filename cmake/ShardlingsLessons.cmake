@@ -1,0 +1,1 @@
+# Exercises, solutions, mutants and their tests.
