@@ -87,6 +87,7 @@ class Communicator {
   friend class Rank;
   friend struct comm_detail::World;
   friend struct RankLauncher;
+  Work post(const std::string& op, Tensor in, Tensor out, int peer, Reduce how, i64 ring_bytes, int tag = 0, const std::vector<i64>& counts = {}) const;
   Rank* owner_ = nullptr;
   std::shared_ptr<comm_detail::Group> group_;
   int me_ = 0;
