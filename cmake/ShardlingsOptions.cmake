@@ -13,7 +13,7 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
 
 add_library(shardlings_flags INTERFACE)
 target_include_directories(shardlings_flags INTERFACE ${PROJECT_SOURCE_DIR}/common)
-target_compile_options(shardlings_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off)
+target_compile_options(shardlings_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off -Wno-stringop-overflow)
 if(SHARDLINGS_NATIVE)
   target_compile_options(shardlings_flags INTERFACE -march=native)
 endif()

@@ -26,7 +26,8 @@ struct bf16 {
   explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
-/// IEEE binary16. Converts with round to nearest even, subnormals included; above 65519.99 it becomes infinity.
+/// IEEE binary16. Converts with round to nearest even, subnormals included; above 65519.99 it becomes
+/// infinity.
 struct f16 {
   std::uint16_t bits = 0;
   f16() = default;
@@ -81,11 +82,16 @@ DType dtype_from(const std::string& name);
 template <class F>
 decltype(auto) dispatch(DType t, F&& f) {
   switch (t) {
-    case DType::f32: return f(float{});
-    case DType::bf16: return f(bf16{});
-    case DType::f16: return f(f16{});
-    case DType::f64: return f(double{});
-    default: fail("dispatch: not a floating type");
+    case DType::f32:
+      return f(float{});
+    case DType::bf16:
+      return f(bf16{});
+    case DType::f16:
+      return f(f16{});
+    case DType::f64:
+      return f(double{});
+    default:
+      fail("dispatch: not a floating type");
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Errors are sentences with numbers. Error: something went wrong (exit code 1). UsageError: what was asked for
-// cannot be done (exit code 2, before training where possible). Todo: a gap that the learner has not filled yet.
+// Errors are sentences with numbers. Error: something went wrong (exit code 1). UsageError: what was asked
+// for cannot be done (exit code 2, before training where possible). Todo: a gap that the learner has not
+// filled yet.
 #include <stdexcept>
 #include <string>
 
@@ -33,7 +34,7 @@ inline void require(bool ok, const char* what) {
 }
 /// The same for a sentence with numbers: `require(a == b, [&] { return fmt::format(…); })`.
 template <class Sentence>
-  requires requires(Sentence s) { std::string(s()); }
+requires requires(Sentence s) { std::string(s()); }
 void require(bool ok, Sentence&& sentence) {
   if (!ok) fail(sentence());
 }

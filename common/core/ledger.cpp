@@ -18,11 +18,16 @@ constexpr bool kReuse = true;
 
 const char* name_of(Category c) {
   switch (c) {
-    case Category::parameters: return "parameters";
-    case Category::gradients: return "gradients";
-    case Category::optimizer: return "optimizer";
-    case Category::activations: return "activations";
-    case Category::communication: return "communication";
+    case Category::parameters:
+      return "parameters";
+    case Category::gradients:
+      return "gradients";
+    case Category::optimizer:
+      return "optimizer";
+    case Category::activations:
+      return "activations";
+    case Category::communication:
+      return "communication";
   }
   return "?";
 }
@@ -53,7 +58,8 @@ std::byte* MemoryLedger::allocate(Category c, i64 bytes) {
     block = found->second.back();
     found->second.pop_back();
   } else {
-    block = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(std::max<i64>(bytes, 1)), kAlignment));
+    block = static_cast<std::byte*>(
+        ::operator new(static_cast<std::size_t>(std::max<i64>(bytes, 1)), kAlignment));
   }
   if (poison_new_memory) std::memset(block, 0xff, static_cast<std::size_t>(bytes));
   return block;
@@ -61,8 +67,10 @@ std::byte* MemoryLedger::allocate(Category c, i64 bytes) {
 
 void MemoryLedger::release(Category c, std::byte* block, i64 bytes) {
   charge(c, -bytes);
-  if (kReuse) free_[bytes].push_back(block);
-  else ::operator delete(block, kAlignment);
+  if (kReuse)
+    free_[bytes].push_back(block);
+  else
+    ::operator delete(block, kAlignment);
 }
 
 }  // namespace shardlings

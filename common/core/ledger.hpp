@@ -1,6 +1,6 @@
 #pragma once
-// The memory ledger of one rank: what is allocated now and at most, by category. Tensors charge it; learner code
-// never does. No lock: only its own rank's thread may touch it.
+// The memory ledger of one rank: what is allocated now and at most, by category. Tensors charge it; learner
+// code never does. No lock: only its own rank's thread may touch it.
 #include <array>
 #include <cstddef>
 #include <unordered_map>
@@ -32,7 +32,8 @@ class MemoryLedger {
   std::byte* allocate(Category c, i64 bytes);
   void release(Category c, std::byte* block, i64 bytes);
 
-  /// Whether new tensors are filled with NaN, so that reading before writing shows (checked mode; costs bandwidth).
+  /// Whether new tensors are filled with NaN, so that reading before writing shows (checked mode; costs
+  /// bandwidth).
   bool poison_new_memory = true;
 
  private:

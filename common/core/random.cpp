@@ -13,7 +13,9 @@ std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64 (Steele et 
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
 }
-std::uint64_t join(std::uint32_t low, std::uint32_t high) { return (static_cast<std::uint64_t>(high) << 32) | low; }
+std::uint64_t join(std::uint32_t low, std::uint32_t high) {
+  return (static_cast<std::uint64_t>(high) << 32) | low;
+}
 }  // namespace
 
 std::uint64_t key_of(std::initializer_list<std::uint64_t> parts) {
@@ -31,7 +33,8 @@ std::uint64_t key_of(std::string_view name) {
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t block) {
   const r123::Philox4x32::ctr_type counter = {
       {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0}};
-  const r123::Philox4x32::key_type k = {{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
+  const r123::Philox4x32::key_type k = {
+      {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
   const auto r = r123::Philox4x32()(counter, k);
   return {r[0], r[1], r[2], r[3]};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Random numbers without state: a pure function of (key, index), by Philox4x32-10 (Salmon et al. 2011, Random123).
-// Any rank can draw any element of any stream, on the CPU and on a GPU, and gets the same number.
+// Random numbers without state: a pure function of (key, index), by Philox4x32-10 (Salmon et al. 2011,
+// Random123). Any rank can draw any element of any stream, on the CPU and on a GPU, and gets the same number.
 #include <array>
 #include <cstdint>
 #include <initializer_list>

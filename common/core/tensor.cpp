@@ -21,9 +21,9 @@ Tensor::Tensor(MemoryLedger& ledger, Category category, DType dtype, Shape shape
   for (i64 d : shape_) require(d >= 0, [&] { return "tensor: negative size in " + to_string(shape_); });
   const i64 size = bytes();
   MemoryLedger* owner = &ledger;
-  storage_ = std::shared_ptr<std::byte>(ledger.allocate(category, size), [owner, category, size](std::byte* block) {
-    owner->release(category, block, size);
-  });
+  storage_ = std::shared_ptr<std::byte>(
+      ledger.allocate(category, size),
+      [owner, category, size](std::byte* block) { owner->release(category, block, size); });
 }
 
 std::byte* Tensor::raw() const {

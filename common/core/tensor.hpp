@@ -34,8 +34,8 @@ class Tensor {
     return reinterpret_cast<S*>(raw());
   }
 
-  Tensor view(Shape shape) const;           ///< same elements, another shape
-  Tensor slice(i64 begin, i64 end) const;   ///< rows [begin, end) of dimension 0, sharing memory
+  Tensor view(Shape shape) const;          ///< same elements, another shape
+  Tensor slice(i64 begin, i64 end) const;  ///< rows [begin, end) of dimension 0, sharing memory
   void zero() const;
   void copy_from(const Tensor& other) const;  ///< same number of elements and type
 

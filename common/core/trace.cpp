@@ -16,15 +16,24 @@ std::int64_t now_ns() {
 
 const char* name_of(Event::Kind kind) {
   switch (kind) {
-    case Event::post: return "post";
-    case Event::done: return "done";
-    case Event::forward: return "forward";
-    case Event::backward: return "backward";
-    case Event::optimizer: return "optimizer";
-    case Event::wait: return "wait";
-    case Event::transfer: return "transfer";
-    case Event::data: return "data";
-    case Event::other: return "other";
+    case Event::post:
+      return "post";
+    case Event::done:
+      return "done";
+    case Event::forward:
+      return "forward";
+    case Event::backward:
+      return "backward";
+    case Event::optimizer:
+      return "optimizer";
+    case Event::wait:
+      return "wait";
+    case Event::transfer:
+      return "transfer";
+    case Event::data:
+      return "data";
+    case Event::other:
+      return "other";
   }
   return "?";
 }
@@ -53,7 +62,8 @@ void Trace::sample(const MemoryLedger& ledger) {
   if (!recording) return;
   MemorySample s;
   s.at = now_ns();
-  for (int c = 0; c < kCategories; ++c) s.bytes[static_cast<std::size_t>(c)] = ledger.now(static_cast<Category>(c));
+  for (int c = 0; c < kCategories; ++c)
+    s.bytes[static_cast<std::size_t>(c)] = ledger.now(static_cast<Category>(c));
   memory_.push_back(s);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// What one rank did, in its own program order and on one clock for all ranks: marks (an instant) and spans (from, to).
-// Tests ask it for order, the report draws it. The rank's own thread writes the compute lane; communication
-// spans are handed over by Work::wait, on the rank's own thread too. So there is no lock.
+// What one rank did, in its own program order and on one clock for all ranks: marks (an instant) and spans
+// (from, to). Tests ask it for order, the report draws it. The rank's own thread writes the compute lane;
+// communication spans are handed over by Work::wait, on the rank's own thread too. So there is no lock.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Event {
   enum Kind { post, done, forward, backward, optimizer, wait, transfer, data, other };
   enum Lane { compute, communication };
   Kind kind = other;
-  std::string what;         ///< "all_reduce(64 f32) on world #3", or a unit's name
-  std::int64_t begin = 0;   ///< now_ns()
-  std::int64_t end = 0;     ///< equal to begin for a mark
+  std::string what;        ///< "all_reduce(64 f32) on world #3", or a unit's name
+  std::int64_t begin = 0;  ///< now_ns()
+  std::int64_t end = 0;    ///< equal to begin for a mark
   Lane lane = compute;
 };
 const char* name_of(Event::Kind kind);

@@ -1,0 +1,109 @@
+// Loops over elements: addition, conversion, GELU, dropout.
+#include "core/random.hpp"
+#include "kernels/cpu/detail.hpp"
+#include "kernels/ops.hpp"
+
+namespace shardlings::kernels {
+
+using namespace detail;
+
+void add(const Tensor& y, const Tensor& x) {
+  expect_shape(x, y.shape(), "add: x");
+  const i64 n = y.numel();
+  dispatch(y.dtype(), [&](auto s) {
+    using S = decltype(s);
+    S* to = y.data<S>();
+    const S* from = x.data<S>();
+#pragma omp parallel for simd schedule(static) if (n > kSmall)
+    for (i64 i = 0; i < n; ++i) to[i] = store<S>(load(to[i]) + load(from[i]));
+  });
+}
+
+void convert(const Tensor& x, const Tensor& y) {
+  require(x.numel() == y.numel(), "convert: numbers of elements differ");
+  const i64 n = y.numel();
+  dispatch(x.dtype(), [&](auto s) {
+    dispatch(y.dtype(), [&](auto t) {
+      using S = decltype(s);
+      using T = decltype(t);
+      const S* from = x.data<S>();
+      T* to = y.data<T>();
+#pragma omp parallel for simd schedule(static) if (n > kSmall)
+      for (i64 i = 0; i < n; ++i) to[i] = T(static_cast<acc_t<T>>(load(from[i])));
+    });
+  });
+}
+
+namespace {
+constexpr double kGeluScale = 0.7978845608028654;  // sqrt(2 / pi)
+constexpr double kGeluCubic = 0.044715;
+
+template <class A>
+inline A gelu_tanh(A v) {
+  const A inner = A(kGeluScale) * (v + A(kGeluCubic) * v * v * v);
+  return A(1) - A(2) / (A(1) + fast_exp(A(2) * inner));
+}
+}  // namespace
+
+void gelu_forward(const Tensor& x, const Tensor& y) {
+  expect_shape(y, x.shape(), "gelu: y");
+  const i64 n = x.numel();
+  dispatch(x.dtype(), [&](auto s) {
+    using S = decltype(s);
+    using A = acc_t<S>;
+    const S* from = x.data<S>();
+    S* to = y.data<S>();
+#pragma omp parallel for simd schedule(static) if (n > kSmall)
+    for (i64 i = 0; i < n; ++i) {
+      const A v = load(from[i]);
+      to[i] = store<S>(A(0.5) * v * (A(1) + gelu_tanh(v)));
+    }
+  });
+}
+
+void gelu_backward(const Tensor& dy, const Tensor& x, const Tensor& dx) {
+  expect_shape(dy, x.shape(), "gelu: dy");
+  expect_shape(dx, x.shape(), "gelu: dx");
+  const i64 n = x.numel();
+  dispatch(x.dtype(), [&](auto s) {
+    using S = decltype(s);
+    using A = acc_t<S>;
+    const S* from = x.data<S>();
+    const S* d = dy.data<S>();
+    S* to = dx.data<S>();
+#pragma omp parallel for simd schedule(static) if (n > kSmall)
+    for (i64 i = 0; i < n; ++i) {
+      const A v = load(from[i]);
+      const A t = gelu_tanh(v);
+      const A inner_slope = A(kGeluScale) * (A(1) + A(3) * A(kGeluCubic) * v * v);
+      const A slope = A(0.5) * (A(1) + t) + A(0.5) * v * (A(1) - t * t) * inner_slope;
+      to[i] = store<S>(load(d[i]) * slope);
+    }
+  });
+}
+
+void dropout(const Tensor& x, double p, std::uint64_t key, i64 first, const Tensor& y) {
+  expect_shape(y, x.shape(), "dropout: y");
+  require(0 <= p && p < 1, "dropout: p must be at least 0 and below 1");
+  const i64 n = x.numel();
+  const auto threshold = static_cast<std::uint64_t>(p * 0x1p32);
+  dispatch(x.dtype(), [&](auto s) {
+    using S = decltype(s);
+    using A = acc_t<S>;
+    const S* from = x.data<S>();
+    S* to = y.data<S>();
+    const A factor = static_cast<A>(1 / (1 - p));
+    const i64 first_block = first / 4, last_block = (first + n + 3) / 4;
+#pragma omp parallel for schedule(static) if (n > kSmall)
+    for (i64 block = first_block; block < last_block; ++block) {
+      const auto bits = philox(key, static_cast<std::uint64_t>(block));
+      for (i64 w = 0; w < 4; ++w) {
+        const i64 i = block * 4 + w - first;
+        if (i < 0 || i >= n) continue;
+        to[i] = store<S>(bits[static_cast<std::size_t>(w)] >= threshold ? load(from[i]) * factor : A(0));
+      }
+    }
+  });
+}
+
+}  // namespace shardlings::kernels

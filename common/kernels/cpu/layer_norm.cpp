@@ -1,0 +1,109 @@
+// Layer norm over the last dimension, forward and backward. Mean and variance are computed again in backward:
+// a row is in the first-level cache then, and nothing has to be stored.
+#include "kernels/cpu/detail.hpp"
+#include "kernels/ops.hpp"
+
+namespace shardlings::kernels {
+
+using namespace detail;
+
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+template <class A>
+struct Statistics {
+  A mean, inverse_deviation;
+};
+
+template <class S>
+Statistics<acc_t<S>> statistics(const S* row, i64 width) {
+  using A = acc_t<S>;
+  A sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (i64 k = 0; k < width; ++k) sum += load(row[k]);
+  const A mean = sum / A(width);
+  A squares = 0;
+#pragma omp simd reduction(+ : squares)
+  for (i64 k = 0; k < width; ++k) {
+    const A d = load(row[k]) - mean;
+    squares += d * d;
+  }
+  return {mean, A(1) / std::sqrt(squares / A(width) + A(kEpsilon))};
+}
+
+}  // namespace
+
+void layer_norm_forward(const Tensor& x, const Tensor& gain, const Tensor& bias, const Tensor& y) {
+  expect_matrix(x, "layer_norm: x");
+  const i64 n = x.dim(0), width = x.dim(1);
+  expect_shape(y, {n, width}, "layer_norm: y");
+  expect_shape(gain, {width}, "layer_norm: gain");
+  expect_shape(bias, {width}, "layer_norm: bias");
+  dispatch(x.dtype(), [&](auto s) {
+    using S = decltype(s);
+    using A = acc_t<S>;
+    const S *from = x.data<S>(), *g = gain.data<S>(), *b = bias.data<S>();
+    S* to = y.data<S>();
+#pragma omp parallel for schedule(static) if (n * width > kSmall)
+    for (i64 i = 0; i < n; ++i) {
+      const S* row = from + i * width;
+      S* out = to + i * width;
+      const auto [mean, inverse] = statistics(row, width);
+      const A m = mean, r = inverse;
+#pragma omp simd
+      for (i64 k = 0; k < width; ++k) out[k] = store<S>((load(row[k]) - m) * r * load(g[k]) + load(b[k]));
+    }
+  });
+}
+
+void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain, const Tensor& dx,
+                         const Tensor& dgain, const Tensor& dbias) {
+  expect_matrix(x, "layer_norm: x");
+  const i64 n = x.dim(0), width = x.dim(1);
+  expect_shape(dy, {n, width}, "layer_norm: dy");
+  expect_shape(dx, {n, width}, "layer_norm: dx");
+  expect_shape(gain, {width}, "layer_norm: gain");
+  expect_shape(dgain, {width}, "layer_norm: dgain");
+  expect_shape(dbias, {width}, "layer_norm: dbias");
+  dispatch(x.dtype(), [&](auto s) {
+    using S = decltype(s);
+    using A = acc_t<S>;
+    const S *from = x.data<S>(), *d = dy.data<S>(), *g = gain.data<S>();
+    S* to = dx.data<S>();
+    // One pass makes dx and the partial sums of dgain | dbias; they are added to the parameters in chunk
+    // order.
+    std::vector<A> sums(static_cast<std::size_t>(2 * width));
+    add_row_sums(n, 2 * width, sums.data(), [&](i64 begin, i64 end, A* partial) {
+      A *gain_sum = partial, *bias_sum = partial + width;
+      for (i64 i = begin; i < end; ++i) {
+        const S *row = from + i * width, *drow = d + i * width;
+        S* out = to + i * width;
+        const auto [mean, inverse] = statistics(row, width);
+        const A m = mean, r = inverse;
+        A sum = 0, dot = 0;
+#pragma omp simd reduction(+ : sum, dot)
+        for (i64 k = 0; k < width; ++k) {
+          const A h = (load(row[k]) - m) * r, dk = load(drow[k]), e = dk * load(g[k]);
+          sum += e;
+          dot += e * h;
+          gain_sum[k] += dk * h;
+          bias_sum[k] += dk;
+        }
+        const A mean_e = sum / A(width), mean_dot = dot / A(width);
+#pragma omp simd
+        for (i64 k = 0; k < width; ++k) {
+          const A h = (load(row[k]) - m) * r, e = load(drow[k]) * load(g[k]);
+          out[k] = store<S>(r * (e - mean_e - h * mean_dot));
+        }
+      }
+    });
+    S *gg = dgain.data<S>(), *gb = dbias.data<S>();
+    for (i64 k = 0; k < width; ++k) {
+      gg[k] = store<S>(load(gg[k]) + sums[static_cast<std::size_t>(k)]);
+      gb[k] = store<S>(load(gb[k]) + sums[static_cast<std::size_t>(width + k)]);
+    }
+  });
+}
+
+}  // namespace shardlings::kernels
