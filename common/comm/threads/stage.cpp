@@ -1,0 +1,83 @@
+#include "comm/threads/stage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace shardlings::comm_detail {
+
+namespace {
+
+std::unique_ptr<std::byte[]> copy_of(const Buffer& b) {
+  auto copy = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(b.bytes()));
+  if (b.count > 0) std::memcpy(copy.get(), b.data, static_cast<std::size_t>(b.bytes()));
+  return copy;
+}
+
+// The parts of the output that hold NaN while the operation is under way: all of it, without the input where
+// that is a piece of the output (the caller may read its input).
+std::array<std::pair<std::byte*, std::byte*>, 2> poisoned(const Call& call) {
+  const Buffer &in = call.in, &out = call.out;
+  const bool keeps_in = call.kind == Kind::all_gather && in.count > 0 && out.contains(in);
+  if (!keeps_in) return {{{out.data, out.end()}, {out.end(), out.end()}}};
+  return {{{out.data, in.data}, {in.end(), out.end()}}};
+}
+
+constexpr std::byte kNan{0xff};  // every element type with all bits set is NaN (i32: -1)
+
+}  // namespace
+
+Stage Stage::direct(const Call& call) {
+  Stage s;
+  s.in_ = call.in.data;
+  s.out_ = call.out.data;
+  return s;
+}
+
+Stage Stage::letter(const Call& call) {
+  Stage s;
+  s.own_in_ = copy_of(call.in);
+  s.in_ = s.own_in_.get();
+  return s;
+}
+
+Stage Stage::checked(const Call& call) {
+  Stage s = letter(call);
+  s.checked_ = true;
+  const bool in_place = call.in.count > 0 && call.in.data == call.out.data && call.in.count == call.out.count;
+  if (!in_place) {
+    s.own_out_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(call.out.bytes()));
+  }
+  s.out_ = in_place ? s.in_ : s.own_out_.get();
+  for (const auto& [begin, end] : poisoned(call)) std::fill(begin, end, kNan);
+  return s;
+}
+
+std::string Stage::finish(const Call& call) {
+  if (!checked_) return {};
+  const Buffer &in = call.in, &out = call.out;
+  const auto element = [](const Buffer& b, const std::byte* at) { return (at - b.data) / size_of(b.dtype); };
+  for (const auto& [begin, end] : poisoned(call)) {
+    const std::byte* changed = std::find_if(begin, end, [](std::byte b) { return b != kNan; });
+    if (changed != end) return fmt::format("wrote element {} of the output of", element(out, changed));
+  }
+  // The input where it is not poisoned as output: before and after the output, or all of it.
+  const std::byte *first = in.data, *hole = in.end(), *hole_end = in.end();
+  if (in.overlaps(out) && call.kind != Kind::all_gather) hole = out.data, hole_end = out.end();
+  const auto compare = [&](const std::byte* begin, const std::byte* end) {
+    return std::mismatch(begin, end, in_ + (begin - first)).first;
+  };
+  const std::byte* changed = compare(first, hole);
+  if (changed == hole) changed = hole_end < in.end() ? compare(hole_end, in.end()) : in.end();
+  if (changed != in.end()) return fmt::format("wrote element {} of the input of", element(in, changed));
+  if (out.count > 0) std::memcpy(out.data, out_, static_cast<std::size_t>(out.bytes()));
+  if (call.kind == Kind::send) return {};  // done before its copy is received
+  own_in_.reset();
+  own_out_.reset();
+  return {};
+}
+
+}  // namespace shardlings::comm_detail

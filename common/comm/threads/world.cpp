@@ -1,0 +1,337 @@
+// Matching calls, doing exchanges, waiting for them.
+#include "comm/threads/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace shardlings::comm_detail {
+
+namespace {
+
+// An exchange of so few bytes is done by who completes it: waking somebody takes longer.
+constexpr i64 kSmall = 16 * 1024;
+// How long a rank looks before it sleeps. A wake-up costs about 50 us.
+constexpr std::int64_t kSpinNs = 100'000;
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+std::chrono::steady_clock::time_point clock_at(std::int64_t ns) {
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
+}
+
+}  // namespace
+
+World::World(std::vector<Rank*> ranks, const RunOptions& options)
+    : options_(options), spins_(static_cast<int>(ranks.size()) <= available_cores()) {
+  std::vector<int> all;
+  for (Rank* rank : ranks) {
+    slots_.push_back(std::make_unique<Slot>());
+    slots_.back()->rank = rank;
+    slots_.back()->since = now_ns();
+    all.push_back(static_cast<int>(all.size()));
+  }
+  everyone_ = std::make_shared<ThreadGroup>("world", std::move(all));
+  for (auto& s : slots_) s->thread = std::thread([this, &mine = *s] { communicate(mine); });
+}
+
+World::~World() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    for (auto& s : slots_) s->jobs_wake.notify_all();
+  }
+  for (auto& s : slots_) s->thread.join();
+}
+
+std::shared_ptr<Group> World::group(const Group& parent, i64 sequence, int color, std::string name,
+                                    std::vector<int> members) {
+  const std::lock_guard lock(mutex_);
+  auto& group = groups_[{&parent, sequence, color}];
+  if (!group) group = std::make_shared<ThreadGroup>(std::move(name), std::move(members));
+  return group;
+}
+
+// ---------------------------------------------------------------- posting
+
+// World rank of a ticket's owner.
+int World::member(const Exchange& exchange, std::size_t index) {
+  const Call& call = exchange.tickets[index].call;
+  return call.group->members[static_cast<std::size_t>(call.me)];
+}
+
+std::shared_ptr<Exchange> World::join_collective(const Call& call) {
+  auto& group = static_cast<ThreadGroup&>(*call.group);
+  auto& entry = group.collectives[call.sequence];
+  if (!entry) entry = std::make_shared<Exchange>(static_cast<std::size_t>(group.size()));
+  const std::shared_ptr<Exchange> exchange = entry;
+  if (exchange->arrived + 1 == group.size()) group.collectives.erase(call.sequence);
+  return exchange;
+}
+
+std::shared_ptr<Exchange> World::join_messages(const Call& call) {
+  const bool sends = call.kind == Kind::send;
+  auto& queue = static_cast<ThreadGroup&>(*call.group)
+                    .messages[sends ? std::pair{call.me, call.peer} : std::pair{call.peer, call.me}];
+  if (!queue.empty() && !queue.front()->tickets[sends ? 0 : 1].posted) {
+    const auto exchange = queue.front();
+    queue.pop_front();
+    return exchange;
+  }
+  return queue.emplace_back(std::make_shared<Exchange>(2));
+}
+
+std::shared_ptr<Operation> World::post(Rank& rank, const Call& call) {
+  const bool letter = call.kind == Kind::send && options_.buffered_send;
+  Stage stage = options_.checked ? Stage::checked(call) : letter ? Stage::letter(call) : Stage::direct(call);
+  Lock lock(mutex_);
+  if (failed_) throw RunFailed(failure_);
+  const auto exchange = call.message() ? join_messages(call) : join_collective(call);
+  const std::size_t index =
+      call.message() ? (call.kind == Kind::send ? 0 : 1) : static_cast<std::size_t>(call.me);
+  Ticket& ticket = exchange->tickets[index];
+  ticket.call = call;
+  ticket.stage = std::move(stage);
+  ticket.posted = true;
+  Slot& mine = slot(rank.rank());
+  mine.since = now_ns();
+  if (letter) {  // on its way at once, received or not
+    exchange->begin = ticket.begin = now_ns();
+    exchange->end = ticket.end = reserve_link(*exchange, exchange->begin);
+    ticket.done = true;
+  }
+  if (++exchange->arrived == static_cast<int>(exchange->tickets.size())) {
+    mine.posting = &call;
+    check_fits(*exchange);
+    mine.posting = nullptr;
+    start(exchange, rank.rank(), lock);
+  }
+  return {exchange, &ticket};
+}
+
+// The time until which the exchange takes its members' links, which send one thing after the other.
+std::int64_t World::reserve_link(const Exchange& exchange, std::int64_t ready) {
+  const Link& link = options_.link;
+  if (link.none()) return ready;
+  const bool message = exchange.tickets[0].call.message();
+  std::vector<int> senders;
+  for (std::size_t i = 0; i < (message ? 1 : exchange.tickets.size()); ++i)
+    senders.push_back(member(exchange, i));
+  std::int64_t begin = ready;
+  for (const int r : senders) begin = std::max(begin, slot(r).link_free);
+  const Call& call = exchange.tickets[0].call;
+  const double seconds = transfer_seconds(link, name_of(call.kind), call.group->size(), total_bytes(call));
+  const std::int64_t end = begin + static_cast<std::int64_t>(seconds * 1e9);
+  for (const int r : senders) slot(r).link_free = end;
+  return end;
+}
+
+void World::enqueue(int rank, const std::shared_ptr<Exchange>& exchange) {
+  slot(rank).jobs.push_back(exchange);
+  slot(rank).jobs_wake.notify_one();
+}
+
+// All calls are there: decides who does the exchange.
+void World::start(const std::shared_ptr<Exchange>& exchange, int poster, Lock& lock) {
+  Exchange& e = *exchange;
+  const Call& call = e.tickets[0].call;
+  const bool message = call.message();
+  i64 bytes = 0;
+  for (const Ticket& t : e.tickets) {
+    e.members.push_back({&t.call, t.stage.in(), t.stage.out()});
+    bytes += total_bytes(t.call);
+  }
+  const std::int64_t now = now_ns();
+  if (!e.tickets[0].done) {
+    e.begin = now;
+    e.end = reserve_link(e, now);
+  } else if (options_.link.none()) {
+    e.begin = now;
+  }
+  e.parts = message ? 1 : static_cast<int>(e.tickets.size());
+  e.parts_left = e.parts;
+  ++under_way_;
+  if (!options_.link.none()) {
+    e.complete = true;
+    return enqueue(message ? member(e, 0) : poster, exchange);
+  }
+  e.open = true;
+  e.complete = true;
+  if (bytes <= kSmall) {
+    lock.unlock();
+    return do_parts(e, true);
+  }
+  // Members inside wait() do the parts; the communication threads of the others help, and do all if nobody
+  // waits.
+  bool somebody_waits = false;
+  for (std::size_t i = 0; i < e.tickets.size(); ++i) {
+    const int r = member(e, i);
+    if (r == poster) continue;
+    Slot& s = slot(r);
+    if (s.inside != nullptr && s.inside->exchange == &e) {
+      somebody_waits = true;
+      if (s.asleep != nullptr) s.wake.notify_one();
+    } else {
+      enqueue(r, exchange);
+    }
+  }
+  if (!somebody_waits) enqueue(poster, exchange);
+}
+
+// ---------------------------------------------------------------- doing
+
+// Takes parts until none is left. by_rank: on a rank's own thread.
+void World::do_parts(Exchange& exchange, bool by_rank) {
+  const bool message = exchange.tickets[0].call.message();
+  for (int part = 0; (part = exchange.next_part.fetch_add(1)) < exchange.parts;) {
+    move_part(exchange.members, message ? 1 : part);
+    if (exchange.parts_left.fetch_sub(1) == 1) finish(exchange, by_rank);
+  }
+}
+
+// After this the owners may go on, and free what they lent: nothing here touches it any more.
+void World::finish(Exchange& exchange, bool by_rank) {
+  if (options_.link.none()) exchange.end = now_ns();
+  for (Ticket& t : exchange.tickets) {
+    if (t.done) continue;  // a send that was done at once
+    t.begin = exchange.begin;
+    t.end = exchange.end;
+    t.done = true;
+  }
+  --under_way_;
+  if (by_rank && exchange.blocked == 0) return;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < exchange.tickets.size(); ++i) slot(member(exchange, i)).wake.notify_one();
+  check_deadlock();
+}
+
+// The communication thread of a rank.
+void World::communicate(Slot& mine) {
+  Lock lock(mutex_);
+  for (;;) {
+    mine.jobs_wake.wait(lock, [&] { return stop_ || !mine.jobs.empty(); });
+    if (mine.jobs.empty()) return;
+    const std::shared_ptr<Exchange> exchange = std::move(mine.jobs.front());
+    mine.jobs.pop_front();
+    lock.unlock();
+    if (exchange->open) {
+      do_parts(*exchange, false);
+    } else {
+      for (int part = 0; part < exchange->parts; ++part) {
+        move_part(exchange->members, exchange->tickets[0].call.message() ? 1 : part);
+      }
+      lock.lock();
+      mine.jobs_wake.wait_until(lock, clock_at(exchange->end), [&] { return failed_.load(); });
+      lock.unlock();
+      finish(*exchange, false);
+    }
+    lock.lock();
+  }
+}
+
+// ---------------------------------------------------------------- waiting
+
+void World::wait(Rank& rank, Operation& operation) {
+  auto& ticket = static_cast<Ticket&>(operation);
+  Slot& mine = slot(rank.rank());
+  if (!ticket.done) {
+    {
+      const Lock lock(mutex_);
+      mine.inside = &ticket;
+      mine.since = now_ns();
+    }
+    const std::int64_t until = spins_ ? now_ns() + kSpinNs : 0;
+    while (!ticket.done && !failed_) {
+      if (ticket.exchange->open) do_parts(*ticket.exchange, true);
+      if (ticket.done || !spins_ || now_ns() > until) break;
+      for (int i = 0; i < 32 && !ticket.done; ++i) pause();
+    }
+    if (!ticket.done && !failed_) block(rank.rank(), ticket);
+  }
+  if (failed_) settle(ticket);
+  const std::string misuse = failed_ ? std::string() : ticket.stage.finish(ticket.call);
+  const Lock lock(mutex_);
+  mine.inside = nullptr;
+  if (failed_) throw RunFailed(failure_);
+  if (!misuse.empty()) {
+    fail_run(fmt::format("rank {} {} {} before wait()", rank.rank(), misuse, describe(ticket.call)),
+             {rank.rank()});
+    throw RunFailed(failure_);
+  }
+  mine.last = ticket.call;
+  mine.any_completed = true;
+  mine.since = now_ns();
+}
+
+// Sleeps until the ticket is done or the run has failed; does parts that turn up.
+void World::block(int rank, Ticket& ticket) {
+  Exchange& exchange = *ticket.exchange;
+  Slot& mine = slot(rank);
+  const auto deadline = std::chrono::steady_clock::now() + options_.deadline;
+  const auto has_parts = [&] { return exchange.open && exchange.next_part < exchange.parts; };
+  Lock lock(mutex_);
+  ++exchange.blocked;
+  while (!ticket.done && !failed_) {
+    mine.asleep = &ticket;
+    check_deadlock();
+    const bool in_time =
+        mine.wake.wait_until(lock, deadline, [&] { return ticket.done || failed_ || has_parts(); });
+    if (!in_time && !failed_) {
+      std::vector<int> odd;
+      const std::string why = explain_waiting(odd);
+      fail_run(fmt::format("deadline of {} ms: {}", options_.deadline.count(), why), odd);
+    }
+    mine.asleep = nullptr;
+    if (has_parts()) {
+      lock.unlock();
+      do_parts(exchange, true);
+      lock.lock();
+    }
+  }
+  --exchange.blocked;
+}
+
+// The run has failed. An exchange that is complete is still done to its end; then nobody touches the buffers.
+void World::settle(Ticket& ticket) {
+  Exchange& exchange = *ticket.exchange;
+  if (exchange.open) do_parts(exchange, true);
+  Lock lock(mutex_);
+  if (!exchange.complete) return;  // and never will be: post() refuses
+  ++exchange.blocked;
+  Slot& mine = slot(ticket.call.group->members[static_cast<std::size_t>(ticket.call.me)]);
+  mine.wake.wait(lock, [&] { return ticket.done.load(); });
+  --exchange.blocked;
+}
+
+void World::drop(Rank& rank, Operation& operation) noexcept {
+  auto& ticket = static_cast<Ticket&>(operation);
+  {
+    const Lock lock(mutex_);
+    if (!failed_) {
+      // Unwinding: this rank is failing. The others must know now; they or it might wait for each other
+      // otherwise.
+      const bool unwinding = std::uncaught_exceptions() > 0;
+      if (unwinding) {
+        culprit_ = rank.rank();
+        slot(culprit_).state = Slot::failed;
+      }
+      fail_run(unwinding
+                   ? fmt::format("rank {} failed while {} was under way", rank.rank(), describe(ticket.call))
+                   : fmt::format("rank {} dropped {} without wait()", rank.rank(), describe(ticket.call)),
+               {rank.rank()});
+    }
+  }
+  settle(ticket);
+}
+
+}  // namespace shardlings::comm_detail
