@@ -73,8 +73,9 @@ void add_lane(Json& out, const RankRecord& rank, Event::Lane lane, int first_tid
   for (const Event& event : rank.events) {
     if (event.lane == lane) events.push_back(&event);
   }
+  if (events.empty()) return;
   const std::vector<int> tracks = tracks_of(events, lane == Event::compute);
-  const int last = tracks.empty() ? 0 : *std::max_element(tracks.begin(), tracks.end());
+  const int last = *std::max_element(tracks.begin(), tracks.end());
   const std::string name = lane == Event::compute ? "computing" : "communication";
   for (int track = 0; track <= last; ++track) {
     const int tid = first_tid + track;
