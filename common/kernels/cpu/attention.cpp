@@ -1,5 +1,7 @@
 // Causal attention in blocks of query rows (after FlashAttention, Dao et al. 2022): a block's scores live in
 // this thread's scratch, only log sum exp of each row is kept, and backward makes the probabilities again.
+#include <limits>
+
 #include "kernels/cpu/detail.hpp"
 #include "kernels/ops.hpp"
 
@@ -57,6 +59,13 @@ A row_max(const A* x, i64 n) {
   return top;
 }
 
+// Keys after the query get a score whose exp is 0. Whole rows are processed then: loops without odd ends are
+// much faster.
+template <class A>
+void mask_future(A* row, i64 seen, i64 keys) {
+  std::fill(row + seen, row + keys, -std::numeric_limits<A>::infinity());
+}
+
 template <class S>
 void forward_head(const Sizes& z, const S* qkv, S* y, i64 y_row, acc_t<S>* log_sum) {
   using A = acc_t<S>;
@@ -69,29 +78,33 @@ void forward_head(const Sizes& z, const S* qkv, S* y, i64 y_row, acc_t<S>* log_s
     const i64 rows = std::min(kQueryBlock, T - begin), keys = begin + rows;
     raw_gemm(false, true, rows, keys, D, scale, q.at + begin * q.stride, q.stride, k.at, k.stride, A(0),
              scores, keys);
+    A* inverse = scratch<A>(12, kQueryBlock);
     for (i64 i = 0; i < rows; ++i) {
       A* row = scores + i * keys;
-      const i64 seen = begin + i + 1;
-      const A top = row_max(row, seen);
+      mask_future(row, begin + i + 1, keys);
+      const A top = row_max(row, keys);
       A sum = 0;
 #pragma omp simd reduction(+ : sum)
-      for (i64 j = 0; j < seen; ++j) {
+      for (i64 j = 0; j < keys; ++j) {
         row[j] = fast_exp(row[j] - top);
         sum += row[j];
       }
-      const A inverse = A(1) / sum;
-#pragma omp simd
-      for (i64 j = 0; j < seen; ++j) row[j] *= inverse;
-      std::fill(row + seen, row + keys, A(0));
+      inverse[i] = A(1) / sum;
       log_sum[begin + i] = top + std::log(sum);
     }
+    // The rows are divided by their sums after the product with v, where they are shorter.
     if constexpr (std::is_same_v<S, A>) {
-      raw_gemm(false, false, rows, D, keys, A(1), scores, keys, v.at, v.stride, A(0), y + begin * y_row,
-               y_row);
+      A* out = y + begin * y_row;
+      raw_gemm(false, false, rows, D, keys, A(1), scores, keys, v.at, v.stride, A(0), out, y_row);
+      for (i64 i = 0; i < rows; ++i) {
+        const A factor = inverse[i];
+#pragma omp simd
+        for (i64 d = 0; d < D; ++d) out[i * y_row + d] *= factor;
+      }
     } else {
       raw_gemm(false, false, rows, D, keys, A(1), scores, keys, v.at, v.stride, A(0), wide_out, D);
       for (i64 i = 0; i < rows; ++i) {
-        for (i64 d = 0; d < D; ++d) y[(begin + i) * y_row + d] = store<S>(wide_out[i * D + d]);
+        for (i64 d = 0; d < D; ++d) y[(begin + i) * y_row + d] = store<S>(wide_out[i * D + d] * inverse[i]);
       }
     }
   }
@@ -128,18 +141,16 @@ void backward_head(const Sizes& z, const S* qkv, const S* y, const S* dy, i64 y_
     raw_gemm(false, true, rows, keys, D, A(1), d0, dout.stride, v.at, v.stride, A(0), dprob, keys);
     for (i64 i = 0; i < rows; ++i) {
       A *p = prob + i * keys, *dp = dprob + i * keys;
-      const i64 seen = begin + i + 1;
+      mask_future(p, begin + i + 1, keys);
       const A offset = log_sum[begin + i];
       A dot = 0;  // sum_j p_j dp_j = dout . out
 #pragma omp simd reduction(+ : dot)
       for (i64 d = 0; d < D; ++d) dot += d0[i * dout.stride + d] * o0[i * out.stride + d];
 #pragma omp simd
-      for (i64 j = 0; j < seen; ++j) {
+      for (i64 j = 0; j < keys; ++j) {
         p[j] = fast_exp(p[j] - offset);
         dp[j] = p[j] * (dp[j] - dot) * scale;
       }
-      std::fill(p + seen, p + keys, A(0));
-      std::fill(dp + seen, dp + keys, A(0));
     }
     raw_gemm(true, false, keys, D, rows, A(1), prob, keys, d0, dout.stride, A(1), dv, stride);
     raw_gemm(false, false, rows, D, keys, A(1), dprob, keys, k.at, k.stride, A(0), dq + begin * stride,

@@ -38,10 +38,12 @@ namespace {
 constexpr double kGeluScale = 0.7978845608028654;  // sqrt(2 / pi)
 constexpr double kGeluCubic = 0.044715;
 
+// gelu(v) = v * sigmoid(2u) with u = sqrt(2 / pi) (v + 0.044715 v^3), which is v / 2 (1 + tanh u): one exp,
+// one division.
 template <class A>
-inline A gelu_tanh(A v) {
-  const A inner = A(kGeluScale) * (v + A(kGeluCubic) * v * v * v);
-  return A(1) - A(2) / (A(1) + fast_exp(A(2) * inner));
+inline A gelu_gate(A v) {
+  const A u = A(kGeluScale) * (v + A(kGeluCubic) * v * v * v);
+  return A(1) / (A(1) + fast_exp(A(-2) * u));
 }
 }  // namespace
 
@@ -56,7 +58,7 @@ void gelu_forward(const Tensor& x, const Tensor& y) {
 #pragma omp parallel for simd schedule(static) if (n > kSmall)
     for (i64 i = 0; i < n; ++i) {
       const A v = load(from[i]);
-      to[i] = store<S>(A(0.5) * v * (A(1) + gelu_tanh(v)));
+      to[i] = store<S>(v * gelu_gate(v));
     }
   });
 }
@@ -74,9 +76,9 @@ void gelu_backward(const Tensor& dy, const Tensor& x, const Tensor& dx) {
 #pragma omp parallel for simd schedule(static) if (n > kSmall)
     for (i64 i = 0; i < n; ++i) {
       const A v = load(from[i]);
-      const A t = gelu_tanh(v);
-      const A inner_slope = A(kGeluScale) * (A(1) + A(3) * A(kGeluCubic) * v * v);
-      const A slope = A(0.5) * (A(1) + t) + A(0.5) * v * (A(1) - t * t) * inner_slope;
+      const A gate = gelu_gate(v);
+      const A inner_slope = A(2 * kGeluScale) * (A(1) + A(3 * kGeluCubic) * v * v);
+      const A slope = gate + v * gate * (A(1) - gate) * inner_slope;
       to[i] = store<S>(load(d[i]) * slope);
     }
   });

@@ -75,7 +75,8 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain, 
     // order.
     std::vector<A> sums(static_cast<std::size_t>(2 * width));
     add_row_sums(n, 2 * width, sums.data(), [&](i64 begin, i64 end, A* partial) {
-      A *gain_sum = partial, *bias_sum = partial + width;
+      A* __restrict gain_sum = partial;
+      A* __restrict bias_sum = partial + width;
       for (i64 i = begin; i < end; ++i) {
         const S *row = from + i * width, *drow = d + i * width;
         S* out = to + i * width;
@@ -84,10 +85,14 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain, 
         A sum = 0, dot = 0;
 #pragma omp simd reduction(+ : sum, dot)
         for (i64 k = 0; k < width; ++k) {
-          const A h = (load(row[k]) - m) * r, dk = load(drow[k]), e = dk * load(g[k]);
+          const A e = load(drow[k]) * load(g[k]);
           sum += e;
-          dot += e * h;
-          gain_sum[k] += dk * h;
+          dot += e * ((load(row[k]) - m) * r);
+        }
+#pragma omp simd
+        for (i64 k = 0; k < width; ++k) {
+          const A dk = load(drow[k]);
+          gain_sum[k] += dk * ((load(row[k]) - m) * r);
           bias_sum[k] += dk;
         }
         const A mean_e = sum / A(width), mean_dot = dot / A(width);

@@ -52,7 +52,7 @@ double cross_entropy(const Tensor& logits, const std::vector<int>& targets, doub
 #pragma omp simd
       for (i64 v = 0; v < vocab; ++v) grad[v] = store<S>(e[v] * inverse);
       grad[target] = store<S>(e[target] * inverse - factor);
-      losses[static_cast<std::size_t>(i)] = static_cast<double>(std::log(sum) + top - load(row[target]));
+      losses[static_cast<std::size_t>(i)] = static_cast<double>(std::log(sum) + (top - load(row[target])));
     }
   });
   return std::accumulate(losses.begin(), losses.end(), 0.0) * scale;

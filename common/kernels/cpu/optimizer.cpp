@@ -25,14 +25,15 @@ void adamw(const AdamWStep& s, i64 begin, i64 end, const Tensor& value, const Te
     const S* g = grad.data<S>();
     A *first = m.data<A>(), *second = v.data<A>();
     A* exact = master ? master.data<A>() : nullptr;
-    const A b1 = A(s.beta1), b2 = A(s.beta2), lr = A(s.lr), eps = A(s.eps), scale = A(s.scale);
+    const A b1 = A(s.beta1), b2 = A(s.beta2), eps = A(s.eps), scale = A(s.scale);
     const A shrink = A(1) - A(s.lr * s.decay);
-    const A correct1 = A(1 - std::pow(s.beta1, static_cast<double>(s.step)));
-    const A correct2 = A(1 - std::pow(s.beta2, static_cast<double>(s.step)));
+    // lr * (m / c1) / (sqrt(v / c2) + eps), with the bias corrections c1, c2 drawn out of the loop.
+    const A rate = A(s.lr / (1 - std::pow(s.beta1, static_cast<double>(s.step))));
+    const A root = A(1 / std::sqrt(1 - std::pow(s.beta2, static_cast<double>(s.step))));
     const auto update = [=](A x, A gradient, A& mean, A& square) {
       mean = b1 * mean + (A(1) - b1) * gradient;
       square = b2 * square + (A(1) - b2) * gradient * gradient;
-      return x * shrink - lr * (mean / correct1) / (std::sqrt(square / correct2) + eps);
+      return x * shrink - rate * mean / (std::sqrt(square) * root + eps);
     };
     if (exact != nullptr) {
 #pragma omp parallel for simd schedule(static) if (end - begin > kSmall)
