@@ -1,0 +1,124 @@
+// The verbs that build a program and hand over to it (run, demo, bench), and those that find what a run left
+// (report, trace).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/error.hpp"
+#include "lab/build.hpp"
+#include "lab/lab.hpp"
+#include "lab/process.hpp"
+#include "lab/suggest.hpp"
+#include "lab/terminal.hpp"
+
+namespace shardlings::lab {
+namespace {
+
+bool wants_help(const Words& words) {
+  return words.size() == 1 && (words[0] == "--help" || words[0] == "-h");
+}
+
+/// Builds a target and becomes its program. Words before and after a `--` go to it alike.
+int build_and_become(const Lab& lab, const std::string& target, const Words& words) {
+  const BuildResult built = build_targets(lab.build, {target}, false);
+  if (!built.ok) {
+    fmt::print(stderr, "{}\nlab: {} could not be built; the output above says why\n",
+               compiler_messages(built.output), target);
+    return 1;
+  }
+  Command command{program_of(lab.build, target).string()};
+  for (const std::string& word : words) {
+    if (word != "--") command.push_back(word);
+  }
+  std::fflush(stdout);
+  fs::current_path(lab.root);  // runs/ and data/ are found from there
+  hand_over(command);
+}
+
+/// The newest folder runs/<slug>-<time> (any slug if empty) that holds the file.
+fs::path newest_run(const Lab& lab, const std::string& slug, const std::string& file) {
+  fs::path newest;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(lab.root / "runs", none)) {
+    if (entry.is_symlink() || !fs::exists(entry.path() / file)) continue;
+    const std::string name = entry.path().filename().string();
+    if (!slug.empty() && name.compare(0, slug.size() + 1, slug + "-") != 0) continue;
+    if (newest.empty() || fs::last_write_time(entry.path() / file) > fs::last_write_time(newest))
+      newest = entry.path() / file;
+  }
+  if (newest.empty())
+    fail_usage(
+        slug.empty()
+            ? fmt::format("no run has left a {} in runs/ yet; ./lab demo makes one", file)
+            : fmt::format("no run of {0} has left a {1} in runs/ yet; ./lab run {0} makes one", slug, file));
+  return newest;
+}
+
+}  // namespace
+
+int run(Lab& lab, const Words& words) {
+  if (words.empty() || wants_help(words)) {
+    fmt::print(
+        "./lab run SLUG [flags]: builds and runs a lesson's program (./lab run SLUG --help shows its "
+        "flags).\n"
+        "  --impl yours        with your code instead of the reference\n");
+    return words.empty() ? 2 : 0;
+  }
+  const Lesson& lesson = lab.lesson(words[0]);
+  const Words flags(words.begin() + 1, words.end());
+  bool yours = false;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    yours |= flags[i] == "--impl=yours" ||
+             (flags[i] == "--impl" && i + 1 < flags.size() && flags[i + 1] == "yours");
+  }
+  return build_and_become(lab, fmt::format("lesson_{}{}", lesson.slug, yours ? "_yours" : ""), flags);
+}
+
+int demo(Lab& lab, const Words& words) { return build_and_become(lab, "demo_train", words); }
+
+int bench(Lab& lab, const Words& words) {
+  std::vector<std::string> known;
+  for (const auto& entry : fs::directory_iterator(lab.root / "tests" / "bench")) {
+    const std::string name = entry.path().stem().string();
+    if (name.rfind("bench_", 0) == 0 && entry.path().extension() == ".cpp") known.push_back(name.substr(6));
+  }
+  std::sort(known.begin(), known.end());
+  if (words.empty() || wants_help(words)) {
+    fmt::print("./lab bench NAME [flags]: measures on this machine, which should be idle. Names:");
+    for (const std::string& name : known) fmt::print(" {}", name);
+    fmt::print("\n");
+    return words.empty() ? 2 : 0;
+  }
+  if (std::find(known.begin(), known.end(), words[0]) == known.end())
+    fail_usage(unknown_sentence("benchmark", words[0], known));
+  return build_and_become(lab, "bench_" + words[0], Words(words.begin() + 1, words.end()));
+}
+
+int report(Lab& lab, const Words& words) {
+  std::string slug;
+  Options options("report", "The report of the last run, in a browser where there is one.");
+  options.word("slug", slug, "of which lesson (default: of any program)");
+  if (const auto done = options.parse(words)) return *done;
+  const fs::path file = newest_run(lab, slug, "report.html");
+  fmt::print("{}\n", file.string());
+  const bool screen = std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
+  if (!is_terminal() || !screen || !on_path("xdg-open")) return 0;
+  std::fflush(stdout);
+  hand_over({"xdg-open", file.string()});
+}
+
+int trace(Lab& lab, const Words& words) {
+  std::string slug;
+  Options options("trace", "The trace of the last run.");
+  options.word("slug", slug, "of which lesson (default: of any program)");
+  if (const auto done = options.parse(words)) return *done;
+  fmt::print("{}\n", newest_run(lab, slug, "trace.json").string());
+  if (is_terminal())
+    fmt::print(
+        "Open it in Perfetto (ui.perfetto.dev) or in the browser at chrome://tracing. Nothing is sent "
+        "anywhere.\n");
+  return 0;
+}
+
+}  // namespace shardlings::lab
