@@ -21,8 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // What a browser draws without stuttering. Longer traces are cut to their last whole steps that fit.
-constexpr std::size_t kMostEvents = 12000;
-constexpr std::size_t kMostSamples = 1500;  // of memory, per rank
+constexpr std::size_t kMostEvents = 8000;
+constexpr std::size_t kMostSamples = 1000;  // of memory, per rank
 
 struct Window {
   std::int64_t begin, end;
