@@ -33,7 +33,8 @@ std::string first_line(const std::vector<std::string>& messages) {
 
 std::vector<TestResult> parse_results(const std::string& json) {
   std::vector<TestResult> results;
-  for (const auto& suite : nlohmann::json::parse(json).at("testsuites")) {
+  const auto report = nlohmann::json::parse(json);
+  for (const auto& suite : report.at("testsuites")) {
     for (const auto& test : suite.at("testsuite")) {
       TestResult result;
       result.name = suite.at("name").get<std::string>() + "." + test.at("name").get<std::string>();
