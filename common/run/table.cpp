@@ -102,7 +102,7 @@ std::string number_text(double value, bool whole) {
   if (!whole && std::abs(value) < 1000) return fmt::format("{:.4g}", value);
   std::string digits = fmt::format("{:.{}f}", std::abs(value), whole ? 0 : 1);
   const std::size_t point = std::min(digits.find('.'), digits.size());
-  for (std::size_t at = point; at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (std::size_t at = point; at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return (value < 0 ? "-" : "") + digits;
 }
 
