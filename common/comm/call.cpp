@@ -1,7 +1,6 @@
 #include "comm/call.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -46,7 +45,9 @@ std::string signature(const Call& call) {
   if (call.kind != Kind::barrier && call.kind != Kind::split) {
     text += fmt::format("{} {}", shown.count, name_of(shown.dtype));
   }
-  if (!call.counts.empty()) text += fmt::format(" as {}", fmt::join(call.counts, "+"));
+  for (std::size_t r = 0; r < call.counts.size(); ++r) {
+    text += (r == 0 ? " as " : "+") + std::to_string(call.counts[r]);
+  }
   if (call.how == Reduce::average) text += " average";
   if (call.how == Reduce::max) text += " max";
   if (call.kind == Kind::broadcast) text += fmt::format(" root {}", call.peer);

@@ -106,8 +106,9 @@ std::shared_ptr<Operation> World::post(Rank& rank, const Call& call) {
   Slot& mine = slot(rank.rank());
   mine.since = now_ns();
   if (letter) {  // on its way at once, received or not
-    exchange->begin = ticket.begin = now_ns();
-    exchange->end = ticket.end = reserve_link(*exchange, exchange->begin);
+    reserve_link(*exchange);
+    ticket.begin = exchange->begin;
+    ticket.end = exchange->end;
     ticket.done = true;
   }
   if (++exchange->arrived == static_cast<int>(exchange->tickets.size())) {
@@ -119,21 +120,20 @@ std::shared_ptr<Operation> World::post(Rank& rank, const Call& call) {
   return {exchange, &ticket};
 }
 
-// The time until which the exchange takes its members' links, which send one thing after the other.
-std::int64_t World::reserve_link(const Exchange& exchange, std::int64_t ready) {
-  const Link& link = options_.link;
-  if (link.none()) return ready;
-  const bool message = exchange.tickets[0].call.message();
-  std::vector<int> senders;
-  for (std::size_t i = 0; i < (message ? 1 : exchange.tickets.size()); ++i)
-    senders.push_back(member(exchange, i));
-  std::int64_t begin = ready;
-  for (const int r : senders) begin = std::max(begin, slot(r).link_free);
+// When the exchange begins and ends. With a link: its members send one thing after the other; receiving is
+// free.
+void World::reserve_link(Exchange& exchange) {
+  exchange.begin = exchange.end = now_ns();
+  if (options_.link.none()) return;
   const Call& call = exchange.tickets[0].call;
-  const double seconds = transfer_seconds(link, name_of(call.kind), call.group->size(), total_bytes(call));
-  const std::int64_t end = begin + static_cast<std::int64_t>(seconds * 1e9);
-  for (const int r : senders) slot(r).link_free = end;
-  return end;
+  std::vector<int> senders;
+  for (std::size_t i = 0; i < (call.message() ? 1 : exchange.tickets.size()); ++i)
+    senders.push_back(member(exchange, i));
+  for (const int r : senders) exchange.begin = std::max(exchange.begin, slot(r).link_free);
+  const double seconds =
+      transfer_seconds(options_.link, name_of(call.kind), call.group->size(), total_bytes(call));
+  exchange.end = exchange.begin + static_cast<std::int64_t>(seconds * 1e9);
+  for (const int r : senders) slot(r).link_free = exchange.end;
 }
 
 void World::enqueue(int rank, const std::shared_ptr<Exchange>& exchange) {
@@ -151,13 +151,8 @@ void World::start(const std::shared_ptr<Exchange>& exchange, int poster, Lock& l
     e.members.push_back({&t.call, t.stage.in(), t.stage.out()});
     bytes += total_bytes(t.call);
   }
-  const std::int64_t now = now_ns();
-  if (!e.tickets[0].done) {
-    e.begin = now;
-    e.end = reserve_link(e, now);
-  } else if (options_.link.none()) {
-    e.begin = now;
-  }
+  // A buffered message has been on the link since it was sent.
+  if (!e.tickets[0].done || options_.link.none()) reserve_link(e);
   e.parts = message ? 1 : static_cast<int>(e.tickets.size());
   e.parts_left = e.parts;
   ++under_way_;

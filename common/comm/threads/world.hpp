@@ -96,7 +96,7 @@ class World final : public Backend {
   // world.cpp
   std::shared_ptr<Exchange> join_collective(const Call& call);
   std::shared_ptr<Exchange> join_messages(const Call& call);
-  std::int64_t reserve_link(const Exchange& exchange, std::int64_t ready);
+  void reserve_link(Exchange& exchange);
   void start(const std::shared_ptr<Exchange>& exchange, int poster, Lock& lock);
   void enqueue(int rank, const std::shared_ptr<Exchange>& exchange);
   void do_parts(Exchange& exchange, bool by_rank);
