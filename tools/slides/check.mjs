@@ -94,6 +94,7 @@ auto x = ${'very_long_name + '.repeat(10)}0;
 ---
 ## No picture
 ![](not_there.svg)
+
 ---
 ## Good too
 One sentence and a formula, $x^2$.
