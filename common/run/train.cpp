@@ -1,0 +1,164 @@
+#include "run/train.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/ops.hpp"
+#include "run/interrupt.hpp"
+#include "run/trace_json.hpp"
+
+namespace shardlings::run {
+
+namespace {
+
+double seconds_since(std::int64_t start) { return static_cast<double>(now_ns() - start) / 1e9; }
+
+// The sum (or maximum) of a few numbers over all ranks; nothing to do for one.
+std::vector<double> over_ranks(Rank& rank, std::vector<double> values, Reduce how) {
+  if (rank.size() == 1) return values;
+  const Tensor t(rank.memory, Category::communication, DType::f64, {static_cast<i64>(values.size())});
+  for (std::size_t i = 0; i < values.size(); ++i) t.set(static_cast<i64>(i), values[i]);
+  rank.world().all_reduce(t, how).wait();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = t.get(static_cast<i64>(i));
+  return values;
+}
+
+struct Step {
+  std::vector<data::Batch> batches;
+  i64 counted = 0;  // targets of the whole step, over all ranks
+};
+
+Step next_step(const Training& t, i64 micro_batches) {
+  Step step;
+  const auto span = t.rank.trace.span(Event::data, "next batches");
+  for (i64 k = 0; k < micro_batches; ++k) {
+    step.batches.push_back(t.loader.next());
+    step.counted += step.batches.back().counted;
+  }
+  step.counted = static_cast<i64>(over_ranks(t.rank, {static_cast<double>(step.counted)}, Reduce::sum)[0]);
+  return step;
+}
+
+[[noreturn]] void stop_on_bad_numbers(const Training& t, i64 step, const StepResult& result,
+                                      const MicroBatch& mb) {
+  std::string where = first_bad_tensor(t.rank, t.model, t.strategy, mb);
+  if (where.empty()) where = "no single tensor: a sum overflowed";
+  fail(fmt::format(
+      "step {}: loss {}, gradient norm {}; the first bad tensor is {}. The weights of step {} are untouched; "
+      "try a smaller learning rate or clipping",
+      step, result.loss, result.norm, where, step));
+}
+
+}  // namespace
+
+MicroBatch micro_batch_of(const data::Batch& batch, i64 step, i64 counted, bool last, bool training) {
+  MicroBatch mb;
+  mb.index = batch.index;
+  mb.step = step;
+  mb.batch = batch.batch;
+  mb.time = batch.time;
+  mb.tokens = batch.tokens;
+  mb.targets = batch.targets;
+  mb.last = last;
+  mb.loss_scale = counted > 0 ? 1.0 / static_cast<double>(counted) : 0;
+  mb.training = training;
+  return mb;
+}
+
+std::string first_bad_tensor(Rank& rank, Gpt& model, Strategy& strategy, const MicroBatch& micro_batch) {
+  if (std::string bad = first_bad_value(model); !bad.empty()) return bad;
+  Saved saved(rank, micro_batch, model.config.dtype);
+  Tensor x;
+  for (std::size_t u = 0; u < model.units.size(); ++u) {
+    x = model.forward(x, saved, strategy, u, u + 1);
+    if (!x) continue;  // the head has only a loss
+    if (const i64 i = kernels::first_not_finite(x); i >= 0) {
+      return fmt::format("the output of {}, element {} is {}", model.units[u]->name, i, x.get(i));
+    }
+  }
+  if (!std::isfinite(saved.loss)) return fmt::format("the loss itself, {}", saved.loss);
+  return first_bad_gradient(model);
+}
+
+double validation_loss(const Training& t, i64 batches) {
+  require(t.validation != nullptr, "validation_loss: there is no validation text");
+  const i64 all = t.validation->size();
+  const i64 count = batches <= 0 ? all : std::min(batches, all);
+  double sum = 0;
+  i64 counted = 0;
+  for (i64 k = 0; k < count; ++k) {
+    const data::Batch batch = t.validation->at(k * all / count);
+    const MicroBatch mb = micro_batch_of(batch, 0, batch.counted, true, /*training=*/false);
+    sum += evaluate(t.rank, t.model, mb, t.strategy) * static_cast<double>(batch.counted);
+    counted += batch.counted;
+  }
+  return sum / static_cast<double>(counted);
+}
+
+TrainResult train(const Training& t, const TrainOptions& options) {
+  require(static_cast<bool>(options.rate), "train: options.rate is not set");
+  TrainResult result;
+  result.steps_done = options.first_step;
+  const InterruptGuard guard;
+  Trace& trace = t.rank.trace;
+  i64 saved_at = -1;
+  for (i64 step = options.first_step; step < options.steps; ++step) {
+    const std::int64_t start = now_ns();
+    if (step >= options.first_step + options.trace_steps)
+      trace.recording = step >= options.steps - options.trace_steps;
+    StepMetrics m;
+    StepResult stepped{};
+    const i64 sent_before = t.rank.traffic.total();
+    {
+      const auto span = trace.span(Event::other, step_name(step));
+      const Step data = next_step(t, options.micro_batches);
+      std::vector<MicroBatch> micro_batches;
+      for (std::size_t k = 0; k < data.batches.size(); ++k) {
+        micro_batches.push_back(
+            micro_batch_of(data.batches[k], step, data.counted, k + 1 == data.batches.size()));
+      }
+      m.lr = options.rate(step);
+      stepped = train_step(t.rank, t.model, t.strategy, micro_batches, *m.lr);
+      stepped.loss = over_ranks(t.rank, {stepped.loss}, Reduce::sum)[0];
+      if (!std::isfinite(stepped.loss) || !std::isfinite(stepped.norm)) {
+        stop_on_bad_numbers(t, step, stepped, micro_batches.front());
+      }
+      m.step = step + 1;
+      m.loss = stepped.loss;
+      m.norm = stepped.norm;
+      m.ms = seconds_since(start) * 1e3;
+      m.tokens_per_s = static_cast<double>(data.counted) / (*m.ms / 1e3);
+      m.bytes_sent = t.rank.traffic.total() - sent_before;
+      m.peak = peaks_of(t.rank.memory);
+    }
+    result.steps_done = step + 1;
+    result.loss = stepped.loss;
+    result.seconds += *m.ms / 1e3;
+    // All ranks must leave after the same step: any rank's wish is everybody's.
+    const double time_up = options.max_seconds > 0 && result.seconds >= options.max_seconds ? 1 : 0;
+    const auto stop = over_ranks(t.rank, {InterruptGuard::requested() ? 1.0 : 0.0, time_up}, Reduce::max);
+    const bool last = step + 1 == options.steps || stop[0] > 0 || stop[1] > 0;
+    result.interrupted = stop[0] > 0;
+    if (t.validation != nullptr && options.eval_every > 0 && !result.interrupted &&
+        ((step + 1) % options.eval_every == 0 || last)) {
+      trace.recording = false;
+      m.val_loss = validation_loss(t, options.eval_batches);
+    }
+    if (t.rank.rank() == 0 && options.on_step) options.on_step(m);
+    result.metrics.push_back(m);
+    if (options.save &&
+        (last || (options.checkpoint_every > 0 && (step + 1) % options.checkpoint_every == 0))) {
+      options.save(step + 1);
+      saved_at = step + 1;
+    }
+    if (last) break;
+  }
+  trace.recording = true;
+  require(!options.save || saved_at == result.steps_done || result.metrics.empty(),
+          "train: the last state was not saved");
+  return result;
+}
+
+}  // namespace shardlings::run
