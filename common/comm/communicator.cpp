@@ -244,6 +244,7 @@ Communicator Communicator::split(int color, int key, const std::string& name) co
   }
   std::sort(order.begin(), order.end());
   std::vector<int> members;
+  members.reserve(order.size());
   for (const auto& [unused, r] : order) members.push_back(group_->members[static_cast<std::size_t>(r)]);
   part.me_ = static_cast<int>(std::find(members.begin(), members.end(), owner_->rank()) - members.begin());
   part.owner_ = owner_;

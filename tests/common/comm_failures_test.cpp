@@ -204,7 +204,7 @@ TEST(CommFailure, RankThrowsWithTransfersUnderWay) {
       EXPECT_THROW(run_ranks(
                        3,
                        [](Rank& r) {
-                         Tensor x = filled(r, 20000), y = filled(r, 20000);
+                         Tensor x = filled(r, 50000), y = filled(r, 50000);
                          Work first = r.world().all_reduce(x);
                          if (r.rank() == 1) {
                            Work second = r.world().all_reduce(y);
@@ -279,7 +279,7 @@ TEST(CommFailure, SlowRankIsNoDeadlock) {
                        [](Rank& r) {
                          for (int i = 0; i < 5; ++i) {
                            if (r.rank() == i % 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                           Tensor x = filled(r, 9000, 1);
+                           Tensor x = filled(r, 30000, 1);
                            r.world().all_reduce(x).wait();
                          }
                        }),

@@ -1,5 +1,7 @@
 // What communication leaves behind: bytes, marks and spans; and the time that a chosen link takes.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "comm_fixture.hpp"
 
@@ -221,7 +223,7 @@ TEST(Links, SendAndReceiveShareNothing) {
           send.wait();
         },
         options);
-    EXPECT_GE(ms, 9.9);
+    EXPECT_GE(ms, buffered ? 0 : 9.9);  // a buffered one may have left before rank 0 looked at its clock
     EXPECT_LT(ms, 19);
   }
 }
@@ -241,10 +243,7 @@ TEST(Links, OnlyBufferedMessagesTravelEarly) {
           r.world().recv(x, 1).wait();
         },
         options);
-    if (buffered)
-      EXPECT_LT(ms, 38);
-    else
-      EXPECT_GE(ms, 39.9);
+    EXPECT_EQ(ms < 39.9, buffered) << ms;
   }
 }
 

@@ -80,8 +80,8 @@ TEST(Collectives, LargeAllReduceOverlapsWithOtherWork) {
       run_ranks(
           n,
           [n](Rank& rank) {
-            constexpr i64 kCount = 30001;
-            for (int repeat = 0; repeat < 5; ++repeat) {
+            constexpr i64 kCount = 100003;
+            for (int repeat = 0; repeat < 3; ++repeat) {
               Tensor x = filled(rank, DType::f32, kCount, [&](i64 i) { return value(rank.rank(), i); });
               Tensor y = filled(rank, DType::bf16, kCount, [&](i64 i) { return value(rank.rank(), i); });
               Work first = rank.world().all_reduce(x), second = rank.world().all_reduce(y);
@@ -221,7 +221,7 @@ TEST(Messages, ArriveInOrderBothModes) {
           3,
           [](Rank& rank) {
             const int right = (rank.rank() + 1) % 3, left = (rank.rank() + 2) % 3;
-            for (const i64 count : {0, 1, 9, 20000}) {
+            for (const i64 count : {0, 1, 9, 50000}) {
               std::vector<Work> works;
               std::vector<Tensor> sent, received;
               for (int k = 0; k < 4; ++k) {
@@ -290,12 +290,12 @@ TEST(Groups, SplitOrdersByKey) {
 TEST(Groups, OrderAcrossGroupsIsFree) {
   run_ranks(2, [](Rank& rank) {
     const Communicator a = rank.world().split(0, rank.rank()), b = rank.world().split(0, rank.rank());
-    Tensor x = filled(rank, 20000, 1), y = filled(rank, 20000, 2);
+    Tensor x = filled(rank, 50000, 1), y = filled(rank, 50000, 2);
     Work first = rank.rank() == 0 ? a.all_reduce(x) : b.all_reduce(y);
     Work second = rank.rank() == 0 ? b.all_reduce(y) : a.all_reduce(x);
     first.wait();
     second.wait();
-    EXPECT_EQ(x.get(19999), 2);
+    EXPECT_EQ(x.get(49999), 2);
     EXPECT_EQ(y.get(0), 4);
   });
 }

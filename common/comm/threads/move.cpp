@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 namespace shardlings::comm_detail {
 
@@ -18,7 +20,10 @@ using Sum = std::conditional_t<std::is_same_v<S, std::int32_t>, i64, acc_t<S>>;
 // a and b, or NaN if either is: an overflow somewhere must stay visible.
 template <class A>
 A larger(A a, A b) {
-  return a < b || b != b ? b : a;
+  if constexpr (std::is_floating_point_v<A>) {
+    if (std::isnan(b)) return b;
+  }
+  return a < b ? b : a;
 }
 
 // sum[i] = reduction over members of element begin + i, in rank order.
@@ -75,6 +80,25 @@ void reduce(const std::vector<Member>& members, i64 begin, i64 end, const std::v
   dispatch(dtype, [&](auto s) { reduce_range<decltype(s)>(members, begin, end, outs); });
 }
 
+// The same for the sum over few members into all their outputs, in one pass: the accumulator stays in a
+// register. Outputs may be the inputs, element for element, but overlap in no other way: hence ivdep.
+template <class S, std::size_t N>
+void sum_in_one_pass(const std::vector<Member>& members, i64 begin, i64 end) {
+  std::array<const S*, N> in;
+  std::array<S*, N> out;
+  for (std::size_t r = 0; r < N; ++r) {
+    in[r] = reinterpret_cast<const S*>(members[r].in);
+    out[r] = reinterpret_cast<S*>(members[r].out);
+  }
+#pragma GCC ivdep
+  for (i64 i = begin; i < end; ++i) {
+    auto sum = static_cast<acc_t<S>>(in[0][i]);
+    for (std::size_t r = 1; r < N; ++r) sum += static_cast<acc_t<S>>(in[r][i]);
+    const S rounded(sum);
+    for (std::size_t r = 0; r < N; ++r) out[r][i] = rounded;
+  }
+}
+
 void all_reduce_part(const std::vector<Member>& members, i64 part) {
   const Buffer& x = members[0].call->in;
   constexpr i64 kLine = 32;  // elements: at least a cache line, so that no two parts write the same one
@@ -82,7 +106,16 @@ void all_reduce_part(const std::vector<Member>& members, i64 part) {
   const i64 each = (x.count / n + kLine) / kLine * kLine;
   const i64 begin = std::min(part * each, x.count), end = std::min(begin + each, x.count);
   if (begin == end) return;
+  if (members[0].call->how == Reduce::sum && x.dtype != DType::i32 && 2 <= n && n <= 4) {
+    return dispatch(x.dtype, [&](auto s) {
+      using S = decltype(s);
+      if (n == 2) sum_in_one_pass<S, 2>(members, begin, end);
+      if (n == 3) sum_in_one_pass<S, 3>(members, begin, end);
+      if (n == 4) sum_in_one_pass<S, 4>(members, begin, end);
+    });
+  }
   std::vector<std::byte*> outs;
+  outs.reserve(members.size());
   for (const Member& m : members) outs.push_back(m.out + begin * size_of(x.dtype));
   reduce(members, begin, end, outs);
 }

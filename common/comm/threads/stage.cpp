@@ -26,7 +26,22 @@ std::array<std::pair<std::byte*, std::byte*>, 2> poisoned(const Call& call) {
   return {{{out.data, in.data}, {in.end(), out.end()}}};
 }
 
-constexpr std::byte kNan{0xff};  // every element type with all bits set is NaN (i32: -1)
+constexpr int kNan = 0xff;  // every element type with all bits set is NaN (i32: -1)
+
+// The first byte of [begin, end) that is not kNan, or end. memcmp of the range with itself, one byte on, is
+// fast.
+const std::byte* first_not_nan(const std::byte* begin, const std::byte* end) {
+  if (begin == end) return end;
+  const auto size = static_cast<std::size_t>(end - begin);
+  if (*begin == std::byte{kNan} && std::memcmp(begin, begin + 1, size - 1) == 0) return end;
+  return std::find_if(begin, end, [](std::byte b) { return b != std::byte{kNan}; });
+}
+
+// The first byte of [begin, end) that differs from the copy, or end.
+const std::byte* first_changed(const std::byte* begin, const std::byte* end, const std::byte* copy) {
+  if (begin == end || std::memcmp(begin, copy, static_cast<std::size_t>(end - begin)) == 0) return end;
+  return std::mismatch(begin, end, copy).first;
+}
 
 }  // namespace
 
@@ -52,7 +67,9 @@ Stage Stage::checked(const Call& call) {
     s.own_out_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(call.out.bytes()));
   }
   s.out_ = in_place ? s.in_ : s.own_out_.get();
-  for (const auto& [begin, end] : poisoned(call)) std::fill(begin, end, kNan);
+  for (const auto& [begin, end] : poisoned(call)) {
+    if (begin != end) std::memset(begin, kNan, static_cast<std::size_t>(end - begin));
+  }
   return s;
 }
 
@@ -61,14 +78,14 @@ std::string Stage::finish(const Call& call) {
   const Buffer &in = call.in, &out = call.out;
   const auto element = [](const Buffer& b, const std::byte* at) { return (at - b.data) / size_of(b.dtype); };
   for (const auto& [begin, end] : poisoned(call)) {
-    const std::byte* changed = std::find_if(begin, end, [](std::byte b) { return b != kNan; });
+    const std::byte* changed = first_not_nan(begin, end);
     if (changed != end) return fmt::format("wrote element {} of the output of", element(out, changed));
   }
   // The input where it is not poisoned as output: before and after the output, or all of it.
   const std::byte *first = in.data, *hole = in.end(), *hole_end = in.end();
   if (in.overlaps(out) && call.kind != Kind::all_gather) hole = out.data, hole_end = out.end();
   const auto compare = [&](const std::byte* begin, const std::byte* end) {
-    return std::mismatch(begin, end, in_ + (begin - first)).first;
+    return first_changed(begin, end, in_ + (begin - first));
   };
   const std::byte* changed = compare(first, hole);
   if (changed == hole) changed = hole_end < in.end() ? compare(hole_end, in.end()) : in.end();

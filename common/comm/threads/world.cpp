@@ -13,10 +13,13 @@ namespace shardlings::comm_detail {
 
 namespace {
 
-// An exchange of so few bytes is done by who completes it: waking somebody takes longer.
-constexpr i64 kSmall = 16 * 1024;
-// How long a rank looks before it sleeps. A wake-up costs about 50 us.
+// An exchange of so few bytes (of all members together) is done in post() by who completes it, helped by
+// ranks that wait: waking somebody takes longer.
+constexpr i64 kSmall = 256 * 1024;
+// How long a rank looks before it sleeps, where each rank has a core. A wake-up costs about 50 us.
 constexpr std::int64_t kSpinNs = 100'000;
+// How often it lets another rank run before it sleeps, where ranks share cores.
+constexpr int kYields = 8;
 
 void pause() {
 #if defined(__x86_64__)
@@ -31,6 +34,17 @@ std::chrono::steady_clock::time_point clock_at(std::int64_t ns) {
 }
 
 }  // namespace
+
+// What is done under the lock is short: where each rank has a core, looking again is faster than sleeping.
+World::Lock World::lock() {
+  Lock lock(mutex_, std::try_to_lock);
+  for (int i = 0; spins_ && !lock && i < 200; ++i) {
+    pause();
+    if (lock.try_lock()) return lock;
+  }
+  if (!lock) lock.lock();
+  return lock;
+}
 
 World::World(std::vector<Rank*> ranks, const RunOptions& options)
     : options_(options), spins_(static_cast<int>(ranks.size()) <= available_cores()) {
@@ -74,7 +88,7 @@ std::shared_ptr<Exchange> World::join_collective(const Call& call) {
   auto& group = static_cast<ThreadGroup&>(*call.group);
   auto& entry = group.collectives[call.sequence];
   if (!entry) entry = std::make_shared<Exchange>(static_cast<std::size_t>(group.size()));
-  const std::shared_ptr<Exchange> exchange = entry;
+  std::shared_ptr<Exchange> exchange = entry;
   if (exchange->arrived + 1 == group.size()) group.collectives.erase(call.sequence);
   return exchange;
 }
@@ -84,7 +98,7 @@ std::shared_ptr<Exchange> World::join_messages(const Call& call) {
   auto& queue = static_cast<ThreadGroup&>(*call.group)
                     .messages[sends ? std::pair{call.me, call.peer} : std::pair{call.peer, call.me}];
   if (!queue.empty() && !queue.front()->tickets[sends ? 0 : 1].posted) {
-    const auto exchange = queue.front();
+    auto exchange = queue.front();
     queue.pop_front();
     return exchange;
   }
@@ -94,7 +108,7 @@ std::shared_ptr<Exchange> World::join_messages(const Call& call) {
 std::shared_ptr<Operation> World::post(Rank& rank, const Call& call) {
   const bool letter = call.kind == Kind::send && options_.buffered_send;
   Stage stage = options_.checked ? Stage::checked(call) : letter ? Stage::letter(call) : Stage::direct(call);
-  Lock lock(mutex_);
+  Lock lock = this->lock();
   if (failed_) throw RunFailed(failure_);
   const auto exchange = call.message() ? join_messages(call) : join_collective(call);
   const std::size_t index =
@@ -115,7 +129,7 @@ std::shared_ptr<Operation> World::post(Rank& rank, const Call& call) {
     mine.posting = &call;
     check_fits(*exchange);
     mine.posting = nullptr;
-    start(exchange, rank.rank(), lock);
+    start(exchange, rank.rank(), call.me, lock);
   }
   return {exchange, &ticket};
 }
@@ -142,7 +156,7 @@ void World::enqueue(int rank, const std::shared_ptr<Exchange>& exchange) {
 }
 
 // All calls are there: decides who does the exchange.
-void World::start(const std::shared_ptr<Exchange>& exchange, int poster, Lock& lock) {
+void World::start(const std::shared_ptr<Exchange>& exchange, int poster, int place, Lock& lock) {
   Exchange& e = *exchange;
   const Call& call = e.tickets[0].call;
   const bool message = call.message();
@@ -164,7 +178,7 @@ void World::start(const std::shared_ptr<Exchange>& exchange, int poster, Lock& l
   e.complete = true;
   if (bytes <= kSmall) {
     lock.unlock();
-    return do_parts(e, true);
+    return do_parts(e, place, true);
   }
   // Members inside wait() do the parts; the communication threads of the others help, and do all if nobody
   // waits.
@@ -185,10 +199,14 @@ void World::start(const std::shared_ptr<Exchange>& exchange, int poster, Lock& l
 
 // ---------------------------------------------------------------- doing
 
-// Takes parts until none is left. by_rank: on a rank's own thread.
-void World::do_parts(Exchange& exchange, bool by_rank) {
+// Takes parts until none is left, beginning with `first`: a rank's own, whose memory its core's cache holds.
+// by_rank: on a rank's own thread.
+void World::do_parts(Exchange& exchange, int first, bool by_rank) {
   const bool message = exchange.tickets[0].call.message();
-  for (int part = 0; (part = exchange.next_part.fetch_add(1)) < exchange.parts;) {
+  for (int k = 0; k < exchange.parts; ++k) {
+    const int part = (first + k) % exchange.parts;
+    if (exchange.tickets[static_cast<std::size_t>(part)].part_taken.exchange(true)) continue;
+    ++exchange.parts_taken;
     move_part(exchange.members, message ? 1 : part);
     if (exchange.parts_left.fetch_sub(1) == 1) finish(exchange, by_rank);
   }
@@ -220,7 +238,7 @@ void World::communicate(Slot& mine) {
     mine.jobs.pop_front();
     lock.unlock();
     if (exchange->open) {
-      do_parts(*exchange, false);
+      do_parts(*exchange, mine.rank->rank(), false);
     } else {
       for (int part = 0; part < exchange->parts; ++part) {
         move_part(exchange->members, exchange->tickets[0].call.message() ? 1 : part);
@@ -241,21 +259,22 @@ void World::wait(Rank& rank, Operation& operation) {
   Slot& mine = slot(rank.rank());
   if (!ticket.done) {
     {
-      const Lock lock(mutex_);
+      const Lock lock = this->lock();
       mine.inside = &ticket;
       mine.since = now_ns();
     }
-    const std::int64_t until = spins_ ? now_ns() + kSpinNs : 0;
-    while (!ticket.done && !failed_) {
-      if (ticket.exchange->open) do_parts(*ticket.exchange, true);
-      if (ticket.done || !spins_ || now_ns() > until) break;
-      for (int i = 0; i < 32 && !ticket.done; ++i) pause();
+    const std::int64_t until = now_ns() + kSpinNs;
+    for (int tries = 0; !ticket.done && !failed_; ++tries) {
+      if (ticket.exchange->open) do_parts(*ticket.exchange, ticket.call.me, true);
+      if (ticket.done || (spins_ ? now_ns() > until : tries == kYields)) break;
+      for (int i = 0; spins_ && i < 256 && !ticket.done; ++i) pause();
+      if (!ticket.done) std::this_thread::yield();  // whom we wait for may be on this very core
     }
     if (!ticket.done && !failed_) block(rank.rank(), ticket);
   }
   if (failed_) settle(ticket);
   const std::string misuse = failed_ ? std::string() : ticket.stage.finish(ticket.call);
-  const Lock lock(mutex_);
+  const Lock lock = this->lock();
   mine.inside = nullptr;
   if (failed_) throw RunFailed(failure_);
   if (!misuse.empty()) {
@@ -273,7 +292,7 @@ void World::block(int rank, Ticket& ticket) {
   Exchange& exchange = *ticket.exchange;
   Slot& mine = slot(rank);
   const auto deadline = std::chrono::steady_clock::now() + options_.deadline;
-  const auto has_parts = [&] { return exchange.open && exchange.next_part < exchange.parts; };
+  const auto has_parts = [&] { return exchange.open && exchange.parts_taken < exchange.parts; };
   Lock lock(mutex_);
   ++exchange.blocked;
   while (!ticket.done && !failed_) {
@@ -289,7 +308,7 @@ void World::block(int rank, Ticket& ticket) {
     mine.asleep = nullptr;
     if (has_parts()) {
       lock.unlock();
-      do_parts(exchange, true);
+      do_parts(exchange, ticket.call.me, true);
       lock.lock();
     }
   }
@@ -299,7 +318,7 @@ void World::block(int rank, Ticket& ticket) {
 // The run has failed. An exchange that is complete is still done to its end; then nobody touches the buffers.
 void World::settle(Ticket& ticket) {
   Exchange& exchange = *ticket.exchange;
-  if (exchange.open) do_parts(exchange, true);
+  if (exchange.open) do_parts(exchange, ticket.call.me, true);
   Lock lock(mutex_);
   if (!exchange.complete) return;  // and never will be: post() refuses
   ++exchange.blocked;

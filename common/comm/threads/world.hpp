@@ -28,6 +28,7 @@ struct Exchange;
 /// One member's share of an exchange.
 struct Ticket : Operation {
   bool posted = false;
+  std::atomic<bool> part_taken{false};  // the part of the exchange with this number
   Stage stage;
   Exchange* exchange = nullptr;
 };
@@ -44,7 +45,7 @@ struct Exchange {
   std::atomic<bool> open{false};      // waiting ranks may take parts: no link decides when it happens
   std::int64_t begin = 0, end = 0;    // now_ns(); with a link, the time it takes
   int parts = 0;
-  std::atomic<int> next_part{0}, parts_left{0};
+  std::atomic<int> parts_taken{0}, parts_left{0};
   std::atomic<int> blocked{0};  // ranks that sleep until it is done
 };
 
@@ -94,12 +95,13 @@ class World final : public Backend {
   static int member(const Exchange& exchange, std::size_t index);
 
   // world.cpp
+  Lock lock();
   std::shared_ptr<Exchange> join_collective(const Call& call);
   std::shared_ptr<Exchange> join_messages(const Call& call);
   void reserve_link(Exchange& exchange);
-  void start(const std::shared_ptr<Exchange>& exchange, int poster, Lock& lock);
+  void start(const std::shared_ptr<Exchange>& exchange, int poster, int place, Lock& lock);
   void enqueue(int rank, const std::shared_ptr<Exchange>& exchange);
-  void do_parts(Exchange& exchange, bool by_rank);
+  void do_parts(Exchange& exchange, int first, bool by_rank);
   void finish(Exchange& exchange, bool by_rank);
   void communicate(Slot& mine);
   void block(int rank, Ticket& ticket);
