@@ -76,7 +76,7 @@ bool on_path(const std::string& program) {
   std::istringstream folders(path == nullptr ? "" : path);
   std::string folder;
   while (std::getline(folders, folder, ':')) {
-    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    if (access(fmt::format("{}/{}", folder, program).c_str(), X_OK) == 0) return true;
   }
   return false;
 }

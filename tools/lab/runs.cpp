@@ -19,15 +19,18 @@ bool wants_help(const Words& words) {
   return words.size() == 1 && (words[0] == "--help" || words[0] == "-h");
 }
 
-/// Builds a target and becomes its program. Words before and after a `--` go to it alike.
-int build_and_become(const Lab& lab, const std::string& target, const Words& words) {
+/// Builds a target and becomes the program it makes. Words before and after a `--` go to it alike.
+int build_and_become(const Lab& lab, const std::string& target, const std::string& program,
+                     const Words& words) {
+  if (is_terminal()) fmt::print("Building {} if it has changed ...\n", target);
+  std::fflush(stdout);
   const BuildResult built = build_targets(lab.build, {target}, false);
   if (!built.ok) {
     fmt::print(stderr, "{}\nlab: {} could not be built; the output above says why\n",
                compiler_messages(built.output), target);
     return 1;
   }
-  Command command{program_of(lab.build, target).string()};
+  Command command{program_of(lab.build, program).string()};
   for (const std::string& word : words) {
     if (word != "--") command.push_back(word);
   }
@@ -72,10 +75,11 @@ int run(Lab& lab, const Words& words) {
     yours |= flags[i] == "--impl=yours" ||
              (flags[i] == "--impl" && i + 1 < flags.size() && flags[i + 1] == "yours");
   }
-  return build_and_become(lab, fmt::format("lesson_{}{}", lesson.slug, yours ? "_yours" : ""), flags);
+  const std::string program = fmt::format("lesson_{}{}", lesson.slug, yours ? "_yours" : "");
+  return build_and_become(lab, program, program, flags);
 }
 
-int demo(Lab& lab, const Words& words) { return build_and_become(lab, "demo_train", words); }
+int demo(Lab& lab, const Words& words) { return build_and_become(lab, "demo", "demo_train", words); }
 
 int bench(Lab& lab, const Words& words) {
   std::vector<std::string> known;
@@ -92,7 +96,8 @@ int bench(Lab& lab, const Words& words) {
   }
   if (std::find(known.begin(), known.end(), words[0]) == known.end())
     fail_usage(unknown_sentence("benchmark", words[0], known));
-  return build_and_become(lab, "bench_" + words[0], Words(words.begin() + 1, words.end()));
+  const std::string program = "bench_" + words[0];
+  return build_and_become(lab, program, program, Words(words.begin() + 1, words.end()));
 }
 
 int report(Lab& lab, const Words& words) {
