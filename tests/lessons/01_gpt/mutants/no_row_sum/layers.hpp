@@ -1,0 +1,30 @@
+// Differentiates each probability as if it stood alone: p dp, without what the common denominator takes back.
+// MUTANT BEGIN attention_backward
+  const i64 D = at.D;
+  const S scale = S(1) / std::sqrt(S(D));
+  std::fill(dqkv, dqkv + at.B * at.T * at.H * 3 * D, S(0));
+  for (i64 b = 0; b < at.B; ++b) {
+    for (i64 h = 0; h < at.H; ++h) {
+      for (i64 t = 0; t < at.T; ++t) {
+        const S *q = qkv + at.qkv(b, h, t), *p = prob + at.prob(b, h, t), *dout = dy + at.y(b, h, t);
+        S* dq = dqkv + at.qkv(b, h, t);
+        const auto dprob = [&](i64 s) {
+          const S* v = qkv + at.qkv(b, h, s) + 2 * D;
+          S dot = 0;
+          for (i64 d = 0; d < D; ++d) dot += dout[d] * v[d];
+          return dot;
+        };
+        for (i64 s = 0; s <= t; ++s) {
+          const S* k = qkv + at.qkv(b, h, s) + D;
+          S *dk = dqkv + at.qkv(b, h, s) + D, *dv = dk + D;
+          const S dscore = p[s] * dprob(s) * scale;
+          for (i64 d = 0; d < D; ++d) {
+            dq[d] += dscore * k[d];
+            dk[d] += dscore * q[d];
+            dv[d] += p[s] * dout[d];
+          }
+        }
+      }
+    }
+  }
+// MUTANT END
