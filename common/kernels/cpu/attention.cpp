@@ -129,11 +129,9 @@ void backward_head(const Sizes& z, const S* qkv, const S* y, const S* dy, i64 y_
   } else {
     dq = wide, dk = wide + T * D, dv = wide + 2 * T * D, stride = D;
   }
-  for (i64 i = 0; i < T; ++i) {
-    std::fill(dk + i * stride, dk + i * stride + D, A(0));
-    std::fill(dv + i * stride, dv + i * stride + D, A(0));
-  }
-  for (i64 begin = 0; begin < T; begin += kQueryBlock) {
+  // The last block sees all keys: it comes first and writes dk and dv, the others add.
+  for (i64 begin = (T - 1) / kQueryBlock * kQueryBlock; begin >= 0; begin -= kQueryBlock) {
+    const A add = begin + kQueryBlock >= T ? A(0) : A(1);
     const i64 rows = std::min(kQueryBlock, T - begin), keys = begin + rows;
     const A *q0 = q.at + begin * q.stride, *o0 = out.at + begin * out.stride,
             *d0 = dout.at + begin * dout.stride;
@@ -152,10 +150,10 @@ void backward_head(const Sizes& z, const S* qkv, const S* y, const S* dy, i64 y_
         dp[j] = p[j] * (dp[j] - dot) * scale;
       }
     }
-    raw_gemm(true, false, keys, D, rows, A(1), prob, keys, d0, dout.stride, A(1), dv, stride);
+    raw_gemm(true, false, keys, D, rows, A(1), prob, keys, d0, dout.stride, add, dv, stride);
     raw_gemm(false, false, rows, D, keys, A(1), dprob, keys, k.at, k.stride, A(0), dq + begin * stride,
              stride);
-    raw_gemm(true, false, keys, D, rows, A(1), dprob, keys, q0, q.stride, A(1), dk, stride);
+    raw_gemm(true, false, keys, D, rows, A(1), dprob, keys, q0, q.stride, add, dk, stride);
   }
   if constexpr (!kDirect) {
     for (i64 i = 0; i < T; ++i) {

@@ -11,25 +11,13 @@ namespace {
 
 constexpr double kEpsilon = 1e-5;
 
-template <class A>
-struct Statistics {
-  A mean, inverse_deviation;
-};
-
 template <class S>
-Statistics<acc_t<S>> statistics(const S* row, i64 width) {
+acc_t<S> mean_of(const S* row, i64 width) {
   using A = acc_t<S>;
   A sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (i64 k = 0; k < width; ++k) sum += load(row[k]);
-  const A mean = sum / A(width);
-  A squares = 0;
-#pragma omp simd reduction(+ : squares)
-  for (i64 k = 0; k < width; ++k) {
-    const A d = load(row[k]) - mean;
-    squares += d * d;
-  }
-  return {mean, A(1) / std::sqrt(squares / A(width) + A(kEpsilon))};
+  return sum / A(width);
 }
 
 }  // namespace
@@ -49,8 +37,14 @@ void layer_norm_forward(const Tensor& x, const Tensor& gain, const Tensor& bias,
     for (i64 i = 0; i < n; ++i) {
       const S* row = from + i * width;
       S* out = to + i * width;
-      const auto [mean, inverse] = statistics(row, width);
-      const A m = mean, r = inverse;
+      const A m = mean_of(row, width);
+      A squares = 0;
+#pragma omp simd reduction(+ : squares)
+      for (i64 k = 0; k < width; ++k) {
+        const A centred = load(row[k]) - m;
+        squares += centred * centred;
+      }
+      const A r = A(1) / std::sqrt(squares / A(width) + A(kEpsilon));
 #pragma omp simd
       for (i64 k = 0; k < width; ++k) out[k] = store<S>((load(row[k]) - m) * r * load(g[k]) + load(b[k]));
     }
@@ -80,26 +74,23 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain, 
       for (i64 i = begin; i < end; ++i) {
         const S *row = from + i * width, *drow = d + i * width;
         S* out = to + i * width;
-        const auto [mean, inverse] = statistics(row, width);
-        const A m = mean, r = inverse;
-        A sum = 0, dot = 0;
-#pragma omp simd reduction(+ : sum, dot)
+        const A m = mean_of(row, width);
+        A squares = 0, sum = 0, dot = 0;
+#pragma omp simd reduction(+ : squares, sum, dot)
         for (i64 k = 0; k < width; ++k) {
-          const A e = load(drow[k]) * load(g[k]);
+          const A centred = load(row[k]) - m, e = load(drow[k]) * load(g[k]);
+          squares += centred * centred;
           sum += e;
-          dot += e * ((load(row[k]) - m) * r);
+          dot += e * centred;
         }
+        const A r = A(1) / std::sqrt(squares / A(width) + A(kEpsilon));
+        const A mean_e = sum / A(width), mean_dot = dot * r / A(width);
 #pragma omp simd
         for (i64 k = 0; k < width; ++k) {
-          const A dk = load(drow[k]);
-          gain_sum[k] += dk * ((load(row[k]) - m) * r);
+          const A h = (load(row[k]) - m) * r, dk = load(drow[k]);
+          out[k] = store<S>(r * (dk * load(g[k]) - mean_e - h * mean_dot));
+          gain_sum[k] += dk * h;
           bias_sum[k] += dk;
-        }
-        const A mean_e = sum / A(width), mean_dot = dot / A(width);
-#pragma omp simd
-        for (i64 k = 0; k < width; ++k) {
-          const A h = (load(row[k]) - m) * r, e = load(drow[k]) * load(g[k]);
-          out[k] = store<S>(r * (e - mean_e - h * mean_dot));
         }
       }
     });
