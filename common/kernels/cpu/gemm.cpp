@@ -119,7 +119,7 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, const Tensor& dw,
   dispatch(dy.dtype(), [&](auto s) {
     using S = decltype(s);
     const S* d = dy.data<S>();
-    add_row_sums(n, out, dbias.data<S>(), [&](i64 begin, i64 end, acc_t<S>* sum) {
+    add_row_sums(n, out, dbias.data<S>(), [=](i64 begin, i64 end, acc_t<S>* sum) {
       for (i64 i = begin; i < end; ++i) {
 #pragma omp simd
         for (i64 k = 0; k < out; ++k) sum[k] += load(d[i * out + k]);
