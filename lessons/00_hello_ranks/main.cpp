@@ -150,7 +150,7 @@ int program(int argc, char** argv) {
   const int threads = options.common.threads > 0 ? options.common.threads : default_threads(ranks);
   const run::RunDir folder("hello_ranks", options.common.run_dir);
   folder.write_config(flags.values());
-  fmt::print("hello_ranks, {} code: {} elements\n", options.common.impl,
+  fmt::print("hello_ranks, {} code: {} elements\n", options.common.impl == "yours" ? "your" : "reference",
              run::number_text(options.elements, true));
   fmt::print("{}\n", run::layout_text(ranks, threads, available_cores()));
   fmt::print("link {}\n\n", to_string(run_options.link));

@@ -50,7 +50,7 @@ std::string error_of(const json& lessons) {
 std::string error_with(const std::string& pointer, const json& value) {
   json changed = lesson(1, "one");
   changed[json::json_pointer(pointer)] = value;
-  return error_of({changed});
+  return error_of(json::array({changed}));
 }
 
 // Rejects: a reader that drops or mixes up fields.
@@ -85,21 +85,22 @@ TEST(Manifest, NamesEachMistake) {
   EXPECT_EQ(error_with("/title", ""), "m.json: lesson one: 'title' is empty");
   EXPECT_EQ(error_with("/kind", "main"), "m.json: lesson one: kind 'main' must be core or side");
   EXPECT_EQ(error_with("/folder", "02_one"), "m.json: lesson one: folder '02_one' must be 01_one");
-  EXPECT_EQ(error_with("/needs", {"two"}), "m.json: lesson one: needs 'two', which is no earlier lesson");
+  EXPECT_EQ(error_with("/needs", json::array({"two"})),
+            "m.json: lesson one: needs 'two', which is no earlier lesson");
   EXPECT_EQ(error_with("/exercises/0/hints", {"a", "b"}),
             "m.json: lesson one: exercise a.hpp: 2 hints; there must be three: a question, an invariant, "
             "almost code");
   EXPECT_EQ(error_with("/mutants", json::array()),
             "m.json: lesson one: 0 mutants; there must be at least three");
   EXPECT_EQ(error_with("/mutants/1/name", "m0"), "m.json: lesson one: mutant 'm0' appears twice");
-  EXPECT_EQ(error_with("/mutants/0/caught_by", {"AB"}),
+  EXPECT_EQ(error_with("/mutants/0/caught_by", json::array({"AB"})),
             "m.json: lesson one: mutant m0: caught_by: 'AB' is no Suite.Test");
   EXPECT_EQ(error_with("/hardware", "tpu"),
             "m.json: lesson one: hardware 'tpu' must be one of cluster, cpu, gpu, gpus");
   EXPECT_NE(error_with("/minuts", 3).find("'minuts' is unknown; there are answers,"), std::string::npos);
   json incomplete = lesson(1, "one");
   incomplete.erase("outcome");
-  EXPECT_EQ(error_of({incomplete}), "m.json: lesson one: 'outcome' is missing");
+  EXPECT_EQ(error_of(json::array({incomplete})), "m.json: lesson one: 'outcome' is missing");
   EXPECT_EQ(error_of({lesson(2, "two"), lesson(1, "one")}), "m.json: lesson one: number 1 does not follow 2");
   EXPECT_EQ(error_of({lesson(1, "one"), lesson(2, "one")}), "m.json: lesson one: the slug appears twice");
 }
@@ -118,7 +119,8 @@ TEST(Manifest, OfTheCourseLoads) {
 
 // Rejects: a check that sees no difference between a manifest and an empty tree.
 TEST(Manifest, DisagreesWithAnEmptyTree) {
-  const Manifest manifest = parse_manifest(json{{"lessons", {lesson(1, "one")}}}.dump(), "m.json");
+  const Manifest manifest =
+      parse_manifest(json{{"lessons", json::array({lesson(1, "one")})}}.dump(), "m.json");
   const auto faults = disagreements(manifest, "/no/such/tree");
   ASSERT_EQ(faults.size(), 5U);
   EXPECT_EQ(faults[0], "lesson one: lessons/01_one/README.md is missing");

@@ -105,7 +105,8 @@ std::string difference_hint(const std::vector<double>& got, const std::vector<do
       static_cast<std::size_t>(std::mismatch(got.begin(), got.end(), want.begin()).first - got.begin());
   const bool rest_zero = std::all_of(got.begin() + static_cast<std::ptrdiff_t>(first), got.end(),
                                      [](double x) { return x == 0; });
-  if (first > 0 && rest_zero) return fmt::format("zero from [{}] on: is the tail left out?", first);
+  if (first > 0 && first < got.size() && rest_zero)
+    return fmt::format("zero from [{}] on: is the tail left out?", first);
   return "";
 }
 

@@ -23,7 +23,7 @@ namespace shardlings::lesson {
 
 /// What each distributed test is run on: one rank, a pair, an odd number, and more ranks than most laptops
 /// have cores.
-constexpr std::array kRankCounts{1, 2, 3, 4, 8};
+inline constexpr std::array kRankCounts{1, 2, 3, 4, 8};
 
 /// Checked mode, and a deadline short enough for a test.
 RunOptions test_options();
