@@ -68,7 +68,12 @@ struct Trainer {
   Single single;
 };
 
-void on_one_rank(const std::function<void(Rank&)>& body) { lesson::run_on(1, body); }
+/// One thread: with these sizes a second one costs more than it helps, most of all on a busy machine.
+void on_one_rank(const std::function<void(Rank&)>& body) {
+  RunOptions options = lesson::test_options();
+  options.threads = 1;
+  lesson::run_on(1, body, options);
+}
 
 // Rejects: any backward that is not the derivative of its forward; a tied table that gets only one of its two
 // gradients; a dropout mask drawn anew in backward or in recomputation; rows beyond a power of two left out.

@@ -66,7 +66,12 @@ struct Trainer {
   Single single;
 };
 
-void on_one_rank(const std::function<void(Rank&)>& body) { lesson::run_on(1, body); }
+/// One thread: with these sizes a second one costs more than it helps, most of all on a busy machine.
+void on_one_rank(const std::function<void(Rank&)>& body) {
+  RunOptions options = lesson::test_options();
+  options.threads = 1;
+  lesson::run_on(1, body, options);
+}
 
 std::string name_of(const GptConfig& c) {
   return fmt::format("{}, dropout {}, recompute {}", c.tied ? "tied" : "untied", c.dropout,
