@@ -208,7 +208,7 @@ macro(shardlings_add_mutants)
     shardlings_test_variant(mut_${slug}_${name} "${tests};${generated}" ${wrong})
     target_link_libraries(mut_${slug}_${name} PRIVATE ${earlier})
     add_test(NAME mutant.${slug}.${name}
-             COMMAND judge mutant $<TARGET_FILE:mut_${slug}_${name}> --says ${says} --caught-by ${caught_by}
+             COMMAND judge mutant $<TARGET_FILE:mut_${slug}_${name}> --says "${says}" --caught-by ${caught_by}
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(mutant.${slug}.${name} PROPERTIES LABELS "mutant;${slug}")
   endforeach()
