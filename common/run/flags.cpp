@@ -88,8 +88,8 @@ struct Flags::Impl {
     entries.push_back(std::make_unique<Entry>(std::move(entry)));
     return *entries.back();
   }
-  void option(const Entry& entry, std::function<void(const std::string&)> set) {
-    app.add_option_function<std::string>(entry.name, std::move(set));
+  void option(const Entry& entry, const std::function<void(const std::string&)>& set) {
+    app.add_option_function<std::string>(entry.name, set);
   }
   const Entry* find(const std::string& name) const {
     for (const auto& e : entries) {

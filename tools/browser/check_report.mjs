@@ -29,11 +29,21 @@ function faultsOfCharts() {
     if (!canvas || !canvas.width) { faults.push(`chart ${id} has no canvas`); continue; }
     for (const series of chart.getModel().getSeries()) {
       const data = series.getData();
-      const value = i => (series.subType === 'custom' ? 1 : data.get(data.mapDimension('y'), i));
-      if (![...Array(data.count()).keys()].some(i => value(i))) continue;  // nothing to draw, or only zeros
+      // What is smaller than two pixels, or zero, nobody can be asked to see.
+      const area = series.coordinateSystem.getArea();
+      const [low, high] = series.coordinateSystem.getAxis('y').scale.getExtent();
+      const [from, to] = series.coordinateSystem.getAxis('x').scale.getExtent();
+      const pixelsOf = i => {
+        if (series.subType === 'custom') {  // a block, of which the zoom may show a part
+          const [begin, end] = [1, 2].map(dimension => data.get(data.getDimension(dimension), i));
+          return (Math.min(end, to) - Math.max(begin, from)) / (to - from) * area.width;
+        }
+        const value = data.get(data.mapDimension('y'), i);
+        return series.get('stack') ? value / (high - low) * area.height : Number.isFinite(value) ? 2 : 0;
+      };
+      if (![...Array(data.count()).keys()].some(i => pixelsOf(i) >= 2)) continue;
       const fill = data.getVisual('style').fill ?? data.getVisual('style').stroke;
       const color = echarts.color.parse(fill).slice(0, 3);
-      const area = series.coordinateSystem.getArea();
       const scale = canvas.width / chart.getWidth();
       const pixels = canvas.getContext('2d').getImageData(area.x * scale, area.y * scale, area.width * scale, area.height * scale).data;
       let drawn = 0;
