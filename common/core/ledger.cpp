@@ -1,5 +1,7 @@
 #include "core/ledger.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -14,6 +16,16 @@ constexpr bool kReuse = false;
 #else
 constexpr bool kReuse = true;
 #endif
+
+std::string out_of_memory(const MemoryLedger& ledger, Category c, i64 bytes) {
+  std::string text =
+      fmt::format("out of memory: {} bytes of {} were asked for; this rank holds", bytes, name_of(c));
+  for (int k = 0; k < kCategories; ++k) {
+    const auto category = static_cast<Category>(k);
+    text += fmt::format("{} {} of {}", k == 0 ? "" : ",", ledger.now(category), name_of(category));
+  }
+  return text;
+}
 }  // namespace
 
 const char* name_of(Category c) {
@@ -58,8 +70,13 @@ std::byte* MemoryLedger::allocate(Category c, i64 bytes) {
     block = found->second.back();
     found->second.pop_back();
   } else {
-    block = static_cast<std::byte*>(
-        ::operator new(static_cast<std::size_t>(std::max<i64>(bytes, 1)), kAlignment));
+    try {
+      block = static_cast<std::byte*>(
+          ::operator new(static_cast<std::size_t>(std::max<i64>(bytes, 1)), kAlignment));
+    } catch (const std::bad_alloc&) {
+      charge(c, -bytes);
+      fail(out_of_memory(*this, c, bytes));
+    }
   }
   if (poison_new_memory) std::memset(block, 0xff, static_cast<std::size_t>(bytes));
   return block;

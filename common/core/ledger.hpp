@@ -29,6 +29,7 @@ class MemoryLedger {
   void charge(Category c, i64 bytes);  ///< negative on release
 
   /// New memory, 64-byte aligned, charged to c. Freed blocks are kept and handed out again for the same size.
+  /// Error with the bytes by category when the machine has no more.
   std::byte* allocate(Category c, i64 bytes);
   void release(Category c, std::byte* block, i64 bytes);
 
