@@ -202,6 +202,7 @@ int main(int argc, char** argv) {
     Options o;
     o.common.ranks = 1;
     o.common.steps = 200;
+    o.common.threads = 1;  // the plain loops are serial; more threads would wait most of the time
     run::Flags flags("gpt", "Train a small GPT with layers written as plain loops.");
     o.common.add_to(flags, SHARDLINGS_IMPL);
     flags.add_choice("--config", o.config, {"char", "baby", "gpt2"}, "Size of the model");
