@@ -46,8 +46,8 @@ double clip_factor(double norm, double limit);
 /// Sums the gradients that other ranks hold a part of (Parameter::grad_sum).
 void finish_gradients(Unit& unit);
 
-/// Linear warm-up, then half a cosine from max to min. Steps count from 0; the first step has rate max /
-/// warmup, never 0: warm-up is max * (step + 1) / (warmup + 1), as nanoGPT computes it since its issue 578.
+/// Linear warm-up, then half a cosine from max to min. Steps count from 0. Warm-up is max * (step + 1) /
+/// (warmup + 1), as nanoGPT computes it since its pull request 578: the first step's rate is never 0.
 struct Schedule {
   double max = 1e-3, min = 1e-4;
   i64 warmup = 100, steps = 1000;

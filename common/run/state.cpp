@@ -16,21 +16,30 @@ const std::string& entry(const Metadata& metadata, const std::string& key, const
   return found->second;
 }
 
-i64 number(const Metadata& metadata, const std::string& key, const std::string& path) {
-  const std::string& text = entry(metadata, key, path);
-  try {
-    return std::stoll(text);
-  } catch (const std::exception&) {
-    fail_usage(fmt::format("{}: \"{}\" is \"{}\", not a number", path, key, text));
-  }
-}
-
 }  // namespace
+
+i64 number_of(const Metadata& metadata, const std::string& key, const std::string& path) {
+  const std::string& text = entry(metadata, key, path);
+  // At most 18 digits: no overflow.
+  if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != std::string::npos)
+    fail_usage(fmt::format("{}: \"{}\" is \"{}\", not a whole number of at least 0", path, key, text));
+  return std::stoll(text);
+}
 
 std::vector<ParameterView> weight_views(Gpt& model) {
   std::vector<ParameterView> views;
   for (const Parameter* p : model.parameters())
     views.push_back({p->name, p->shape, p->value.dtype(), p->value.raw()});
+  return views;
+}
+
+std::vector<ParameterView> state_views(const FlatModel& flat, const std::string& name, const Tensor& state) {
+  std::vector<ParameterView> views;
+  for (const Segment& s : flat.segments) {
+    const Tensor part = state.slice(s.begin, s.end);
+    views.push_back({fmt::format("optimizer.{}.{}", name, s.parameter->name), s.parameter->shape,
+                     part.dtype(), part.raw()});
+  }
   return views;
 }
 
@@ -40,11 +49,7 @@ std::vector<ParameterView> optimizer_views(const FlatModel& flat, const AdamW& a
       {"m", &adam.m()}, {"v", &adam.v()}, {"master", &adam.master()}};
   for (const auto& [name, state] : states) {
     if (!*state) continue;
-    for (const Segment& s : flat.segments) {
-      const Tensor part = state->slice(s.begin, s.end);
-      views.push_back({fmt::format("optimizer.{}.{}", name, s.parameter->name), s.parameter->shape,
-                       part.dtype(), part.raw()});
-    }
+    for (ParameterView& view : state_views(flat, name, *state)) views.push_back(std::move(view));
   }
   return views;
 }
@@ -69,7 +74,7 @@ void save_run(const std::string& path, Gpt& model, Single& single, const data::L
   Metadata metadata = describe(model.config);
   metadata["step"] = std::to_string(steps_done);
   metadata["optimizer.steps"] = std::to_string(single.adam().steps());
-  for (const auto& [key, value] : loader.state()) metadata["data." + key] = value;
+  metadata.merge(loader.state());  // "data.position" …
   save_checkpoint(path, weight_views(model), model.config.heads,
                   optimizer_views(single.flat(), single.adam()), metadata);
 }
@@ -77,14 +82,10 @@ void save_run(const std::string& path, Gpt& model, Single& single, const data::L
 i64 resume_run(const std::string& path, Gpt& model, Single& single, data::Loader& loader) {
   const Checkpoint file(path);
   const Metadata& metadata = file.metadata();
-  const i64 step = number(metadata, "step", path);
-  const i64 optimizer_steps = number(metadata, "optimizer.steps", path);
+  const i64 step = number_of(metadata, "step", path);
+  const i64 optimizer_steps = number_of(metadata, "optimizer.steps", path);
   expect_same_config(model.config, metadata, path);
-  std::map<std::string, std::string> place;
-  for (const auto& [key, value] : metadata) {
-    if (key.rfind("data.", 0) == 0) place[key.substr(5)] = value;
-  }
-  loader.restore(place);
+  loader.restore(metadata);
   file.load_weights(weight_views(model), model.config.heads);
   file.load_state(optimizer_views(single.flat(), single.adam()));
   single.adam().restore_steps(optimizer_steps);

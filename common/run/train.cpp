@@ -82,13 +82,17 @@ std::string first_bad_tensor(Rank& rank, Gpt& model, Strategy& strategy, const M
   return first_bad_gradient(model);
 }
 
-double validation_loss(const Training& t, i64 batches) {
+namespace {
+// The mean loss over the validation text, or nothing when Ctrl-C came and `may_stop`: all ranks leave alike.
+std::optional<double> validate(const Training& t, i64 batches, bool may_stop) {
   require(t.validation != nullptr, "validation_loss: there is no validation text");
   const i64 all = t.validation->size();
   const i64 count = batches <= 0 ? all : std::min(batches, all);
   double sum = 0;
   i64 counted = 0;
   for (i64 k = 0; k < count; ++k) {
+    if (may_stop && over_ranks(t.rank, {InterruptGuard::requested() ? 1.0 : 0.0}, Reduce::max)[0] > 0)
+      return {};
     const data::Batch batch = t.validation->at(k * all / count);
     const MicroBatch mb = micro_batch_of(batch, 0, batch.counted, true, /*training=*/false);
     sum += evaluate(t.rank, t.model, mb, t.strategy) * static_cast<double>(batch.counted);
@@ -96,6 +100,9 @@ double validation_loss(const Training& t, i64 batches) {
   }
   return sum / static_cast<double>(counted);
 }
+}  // namespace
+
+double validation_loss(const Training& t, i64 batches) { return *validate(t, batches, false); }
 
 TrainResult train(const Training& t, const TrainOptions& options) {
   require(static_cast<bool>(options.rate), "train: options.rate is not set");
@@ -139,12 +146,13 @@ TrainResult train(const Training& t, const TrainOptions& options) {
     // All ranks must leave after the same step: any rank's wish is everybody's.
     const double time_up = options.max_seconds > 0 && result.seconds >= options.max_seconds ? 1 : 0;
     const auto stop = over_ranks(t.rank, {InterruptGuard::requested() ? 1.0 : 0.0, time_up}, Reduce::max);
-    const bool last = step + 1 == options.steps || stop[0] > 0 || stop[1] > 0;
+    bool last = step + 1 == options.steps || stop[0] > 0 || stop[1] > 0;
     result.interrupted = stop[0] > 0;
     if (t.validation != nullptr && options.eval_every > 0 && !result.interrupted &&
         ((step + 1) % options.eval_every == 0 || last)) {
       trace.recording = false;
-      m.val_loss = validation_loss(t, options.eval_batches);
+      m.val_loss = validate(t, options.eval_batches, true);
+      if (!m.val_loss) last = result.interrupted = true;
     }
     if (t.rank.rank() == 0 && options.on_step) options.on_step(m);
     result.metrics.push_back(m);
