@@ -24,7 +24,8 @@ class PlainLayerNorm : public Layer {
 
   Tensor forward(const Tensor& x, Saved& saved) override {
     const i64 n = x.dim(0), C = x.dim(1);
-    const Tensor y = saved.make({n, C}), mean = saved.make({n}), rstd = saved.make({n});
+    Tensor y = saved.make({n, C});
+    const Tensor mean = saved.make({n}), rstd = saved.make({n});
     with_element(saved.dtype, [&](auto element) {
       using S = decltype(element);
       layer_norm_forward<S>(x.data<S>(), gain_->value.data<S>(), bias_->value.data<S>(), y.data<S>(),
@@ -36,7 +37,7 @@ class PlainLayerNorm : public Layer {
 
   Tensor backward(const Tensor& dy, Saved& saved) override {
     const Tensor rstd = saved.pop(), mean = saved.pop(), x = saved.pop();
-    const Tensor dx = saved.make(x.shape());
+    Tensor dx = saved.make(x.shape());
     with_element(saved.dtype, [&](auto element) {
       using S = decltype(element);
       layer_norm_backward<S>(dy.data<S>(), x.data<S>(), gain_->value.data<S>(), mean.data<S>(),
@@ -57,7 +58,8 @@ class PlainAttention : public Layer {
 
   Tensor forward(const Tensor& qkv, Saved& saved) override {
     const AttentionShape at = shape_of(qkv, saved);
-    const Tensor prob = saved.make({at.B, at.H, at.T, at.T}), y = saved.make({qkv.dim(0), at.H * at.D});
+    const Tensor prob = saved.make({at.B, at.H, at.T, at.T});
+    Tensor y = saved.make({qkv.dim(0), at.H * at.D});
     with_element(saved.dtype, [&](auto element) {
       using S = decltype(element);
       attention_forward<S>(qkv.data<S>(), prob.data<S>(), y.data<S>(), at);
@@ -69,7 +71,7 @@ class PlainAttention : public Layer {
 
   Tensor backward(const Tensor& dy, Saved& saved) override {
     const Tensor prob = saved.pop(), qkv = saved.pop();
-    const Tensor dqkv = saved.make(qkv.shape());
+    Tensor dqkv = saved.make(qkv.shape());
     with_element(saved.dtype, [&](auto element) {
       using S = decltype(element);
       attention_backward<S>(dy.data<S>(), qkv.data<S>(), prob.data<S>(), dqkv.data<S>(),
@@ -101,7 +103,7 @@ class PlainCrossEntropy : public Layer {
 
   Tensor backward(const Tensor&, Saved& saved) override {
     const Tensor prob = saved.pop();
-    const Tensor dlogits = saved.make(prob.shape());
+    Tensor dlogits = saved.make(prob.shape());
     with_element(saved.dtype, [&](auto element) {
       using S = decltype(element);
       cross_entropy_backward<S>(prob.data<S>(), saved.mb.targets.data(), saved.mb.loss_scale,

@@ -138,8 +138,9 @@ void write_pictures(const run::RunDir& dir, const run::Flags& flags, const run::
 }
 
 int program(Options& o, const run::Flags& flags) {
-  auto [config, batch] = named_config(o.config);
-  if (o.batch == 0) o.batch = batch;
+  const NamedConfig named = named_config(o.config);
+  GptConfig config = named.model;
+  if (o.batch == 0) o.batch = named.batch;
   const auto tokenizer = data::byte_tokenizer();
   config.vocab = tokenizer->vocab_size();
   config.dropout = o.dropout;
