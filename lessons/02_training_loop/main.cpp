@@ -91,7 +91,7 @@ run::Table compare(const Options& o, const Program& p, i64 first_step, const run
   table.bytes("parameters", 4 * n, peak(Category::parameters));
   table.bytes("gradients", 4 * n, peak(Category::gradients));
   table.bytes("m and v", 8 * n, peak(Category::optimizer));
-  table.measured("activations, peak", static_cast<double>(peak(Category::activations)), "B");
+  table.measured("activations, peak", static_cast<double>(peak(Category::activations)) / 1e6, "MB");
   table.count("micro-batches read", o.micro_batches * result.steps_done, p.loader.position(), "");
   if (first_step == 0) {
     table.value("loss at step 0 (ln V)", std::log(static_cast<double>(p.model.config.vocab)),

@@ -107,6 +107,7 @@ TEST(EndStep, BadGradientsTouchNothing) {
       Program program(rank);
       program.make_gradients(1);
       program.trainer.end_step(1e-3);
+      const i64 steps = program.trainer.steps;
       const std::vector<double> w = lesson::values_of(program.trainer.flat.values),
                                 m = lesson::values_of(program.trainer.m);
       program.make_gradients(1, 1);
@@ -116,7 +117,7 @@ TEST(EndStep, BadGradientsTouchNothing) {
       EXPECT_TRUE(w == lesson::values_of(program.trainer.flat.values))
           << "one gradient was " << bad << ", and weights were changed: nothing can be saved from that";
       EXPECT_TRUE(m == lesson::values_of(program.trainer.m)) << "moments were changed by a bad gradient";
-      EXPECT_EQ(program.trainer.steps, 1) << "a step that was not applied must not count";
+      EXPECT_EQ(program.trainer.steps, steps) << "a step that was not applied must not count";
     }
   });
 }
@@ -153,6 +154,7 @@ TEST(EndStep, RanksDoNotDisturbOneAnother) {
       EXPECT_TRUE(lesson::same(one, trained.front()))
           << ranks << " ranks train alone, on the same gradients: is there a static variable?";
     }
+    if (ranks > 1) continue;
     // The reference is the library's optimizer, on the same gradients.
     on_one_rank([&](Rank& rank) {
       Program program(rank);
@@ -163,8 +165,9 @@ TEST(EndStep, RanksDoNotDisturbOneAnother) {
         single.flat().grads.copy_from(program.trainer.flat.grads);
         single.end_step(1e-2);
       }
-      EXPECT_TRUE(lesson::close_to(trained.back(), lesson::values_of(single.flat().values), 1e-5))
-          << "after 5 steps, of which 3 were clipped, against the library's optimizer";
+      EXPECT_TRUE(lesson::close_to(trained.front(), lesson::values_of(single.flat().values), 1e-5))
+          << "after 5 steps, of which 3 were clipped, against the library's optimizer. Do the tests of the "
+             "single gaps pass?";
     });
   }
 }
@@ -182,7 +185,8 @@ TEST(EndStep, TrainsAsTheLibraryDoes) {
       const StepResult yours =
           train_step(rank, program.model, program.trainer, {mb}, learning_rate(schedule, step));
       const StepResult wanted = train_step(rank, model, single, {mb}, schedule.rate(step));
-      ASSERT_NEAR(yours.loss, wanted.loss, 1e-6 * wanted.loss) << "loss of step " << step;
+      ASSERT_NEAR(yours.loss, wanted.loss, 1e-6 * wanted.loss)
+          << "loss of step " << step << ". Do the tests of the single gaps pass?";
       ASSERT_NEAR(yours.norm, wanted.norm, 1e-5 * wanted.norm) << "norm of step " << step;
     }
   });

@@ -3,5 +3,6 @@
   file.load_state(run::state_views(trainer.flat, "m", trainer.m));
   file.load_state(run::state_views(trainer.flat, "v", trainer.v));
   trainer.steps = run::number_of(file.metadata(), "optimizer.steps", path);
+  (void)loader;
   return run::number_of(file.metadata(), "step", path);
 // MUTANT END
