@@ -194,8 +194,8 @@ int program(const Options& o, const run::Flags& flags) {
   const run::RunDir dir("training_loop", o.common.run_dir);
   dir.write_config(flags.values());
   fmt::print("training_loop, {} code: {} layers, {} heads, {} channels, T {}, batch {} x {}, {} parameters\n",
-             o.common.impl, task.config.layers, task.config.heads, task.config.channels, task.config.time,
-             o.micro_batches, task.batch,
+             o.common.impl == "yours" ? "your" : "reference", task.config.layers, task.config.heads,
+             task.config.channels, task.config.time, o.micro_batches, task.batch,
              run::number_text(static_cast<double>(parameter_count(task.config)), true));
   RunOptions options;
   options.threads = o.common.threads;
