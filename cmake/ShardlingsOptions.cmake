@@ -39,6 +39,7 @@ pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 if(SHARDLINGS_SANITIZE MATCHES thread)
   # libgomp is not instrumented: ThreadSanitizer would report its barriers. Ranks are threads of our own, and those are what we check.
   add_library(shardlings_openmp INTERFACE)
+  target_compile_options(shardlings_openmp INTERFACE -fopenmp-simd -Wno-unknown-pragmas)
 else()
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   add_library(shardlings_openmp INTERFACE)

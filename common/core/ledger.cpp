@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 namespace shardlings {
 
 namespace {
-constexpr std::align_val_t kAlignment{64};
+constexpr i64 kHugePageBytes = 2 << 20;
+constexpr std::align_val_t kHugePage{kHugePageBytes}, kCacheLine{64};
 // Under sanitizers a block must really be freed, or use after free would go unseen.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kReuse = false;
@@ -45,9 +49,30 @@ const char* name_of(Category c) {
 }
 
 MemoryLedger::~MemoryLedger() {
-  for (auto& [bytes, blocks] : free_) {
-    for (std::byte* block : blocks) ::operator delete(block, kAlignment);
+  for (std::byte* piece : pieces_) ::operator delete(piece, kHugePage);
+}
+
+std::byte* MemoryLedger::fresh(i64 bytes) {
+  const i64 size = (std::max<i64>(bytes, 1) + 63) / 64 * 64;
+  if (!kReuse) return static_cast<std::byte*>(::operator new(static_cast<std::size_t>(size), kCacheLine));
+  if (size > left_) {
+    // Pieces double, so that a small model takes little and a large one is in few pieces.
+    const i64 grown = i64{4} << 20 << std::min<std::size_t>(pieces_.size(), 4);
+    const i64 piece = (std::max(size, grown) + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+    auto* memory = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(piece), kHugePage));
+    pieces_.push_back(memory);
+#ifdef MADV_HUGEPAGE
+    madvise(memory, static_cast<std::size_t>(piece),
+            MADV_HUGEPAGE);  // a wish: without it the same, a little slower
+#endif
+    if (piece - size < left_) return memory;  // what is left of the piece before is worth more
+    cut_ = memory;
+    left_ = piece;
   }
+  std::byte* block = cut_;
+  cut_ += size;
+  left_ -= size;
+  return block;
 }
 
 void MemoryLedger::reset_peaks() {
@@ -71,8 +96,7 @@ std::byte* MemoryLedger::allocate(Category c, i64 bytes) {
     found->second.pop_back();
   } else {
     try {
-      block = static_cast<std::byte*>(
-          ::operator new(static_cast<std::size_t>(std::max<i64>(bytes, 1)), kAlignment));
+      block = fresh(bytes);
     } catch (const std::bad_alloc&) {
       charge(c, -bytes);
       fail(out_of_memory(*this, c, bytes));
@@ -87,7 +111,7 @@ void MemoryLedger::release(Category c, std::byte* block, i64 bytes) {
   if (kReuse)
     free_[bytes].push_back(block);
   else
-    ::operator delete(block, kAlignment);
+    ::operator delete(block, kCacheLine);
 }
 
 }  // namespace shardlings

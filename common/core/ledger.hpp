@@ -40,7 +40,13 @@ class MemoryLedger {
  private:
   std::array<i64, kCategories> now_{}, peak_{};
   i64 total_ = 0, total_peak_ = 0;
+  std::byte* fresh(i64 bytes);
   std::unordered_map<i64, std::vector<std::byte*>> free_;
+  // Memory comes from the system in large pieces of huge pages and is cut here; it goes back when the ledger
+  // goes.
+  std::vector<std::byte*> pieces_;
+  std::byte* cut_ = nullptr;
+  i64 left_ = 0;
 };
 
 }  // namespace shardlings

@@ -59,11 +59,16 @@ A row_max(const A* x, i64 n) {
   return top;
 }
 
-// Keys after the query get a score whose exp is 0. Whole rows are processed then: loops without odd ends are
-// much faster.
+constexpr i64 kVector = 16;  // elements; loops over whole vectors need no odd ends and are much faster
+
+// Keys after the query: up to the next whole vector they get a score whose exp is 0, beyond it their
+// probability is 0 at once. Returns how many elements of the row are still to be worked on.
 template <class A>
-void mask_future(A* row, i64 seen, i64 keys) {
-  std::fill(row + seen, row + keys, -std::numeric_limits<A>::infinity());
+i64 mask_future(A* row, i64 seen, i64 keys) {
+  const i64 width = std::min(keys, (seen + kVector - 1) / kVector * kVector);
+  std::fill(row + seen, row + width, -std::numeric_limits<A>::infinity());
+  std::fill(row + width, row + keys, A(0));
+  return width;
 }
 
 template <class S>
@@ -81,11 +86,11 @@ void forward_head(const Sizes& z, const S* qkv, S* y, i64 y_row, acc_t<S>* log_s
     A* inverse = scratch<A>(12, kQueryBlock);
     for (i64 i = 0; i < rows; ++i) {
       A* row = scores + i * keys;
-      mask_future(row, begin + i + 1, keys);
-      const A top = row_max(row, keys);
+      const i64 width = mask_future(row, begin + i + 1, keys);
+      const A top = row_max(row, width);
       A sum = 0;
 #pragma omp simd reduction(+ : sum)
-      for (i64 j = 0; j < keys; ++j) {
+      for (i64 j = 0; j < width; ++j) {
         row[j] = fast_exp(row[j] - top);
         sum += row[j];
       }
@@ -139,15 +144,16 @@ void backward_head(const Sizes& z, const S* qkv, const S* y, const S* dy, i64 y_
     raw_gemm(false, true, rows, keys, D, A(1), d0, dout.stride, v.at, v.stride, A(0), dprob, keys);
     for (i64 i = 0; i < rows; ++i) {
       A *p = prob + i * keys, *dp = dprob + i * keys;
-      mask_future(p, begin + i + 1, keys);
+      const int width = static_cast<int>(keys), seen = static_cast<int>(begin + i) + 1;
       const A offset = log_sum[begin + i];
       A dot = 0;  // sum_j p_j dp_j = dout . out
 #pragma omp simd reduction(+ : dot)
       for (i64 d = 0; d < D; ++d) dot += d0[i * dout.stride + d] * o0[i * out.stride + d];
 #pragma omp simd
-      for (i64 j = 0; j < keys; ++j) {
-        p[j] = fast_exp(p[j] - offset);
-        dp[j] = p[j] * (dp[j] - dot) * scale;
+      for (int j = 0; j < width; ++j) {
+        const A e = fast_exp(p[j] - offset);
+        p[j] = j < seen ? e : A(0);
+        dp[j] = j < seen ? e * (dp[j] - dot) * scale : A(0);
       }
     }
     raw_gemm(true, false, keys, D, rows, A(1), prob, keys, d0, dout.stride, add, dv, stride);

@@ -20,8 +20,9 @@ void expect_matrix(const Tensor& t, std::string_view what);
 /// acc_t's dtype for a value type: f64 for f64, else f32.
 inline DType acc_dtype(DType t) { return t == DType::f64 ? DType::f64 : DType::f32; }
 
-constexpr i64 kRowChunk = 64;      // rows that one partial sum covers
-constexpr i64 kSmall = 16 * 1024;  // below this many elements a loop is not worth a second thread
+constexpr i64 kRowChunk = 64;               // rows that one partial sum covers
+constexpr i64 kSmall = 16 * 1024;           // below this many elements a loop is not worth a second thread
+constexpr i64 kSecondLevelCache = 2 << 20;  // bytes; about what one core has
 inline i64 chunks_of(i64 n, i64 chunk) { return (n + chunk - 1) / chunk; }
 
 template <class S>

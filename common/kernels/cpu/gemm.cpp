@@ -96,15 +96,26 @@ void linear_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
   expect_shape(y, {n, out}, "linear: y");
   if (!bias) return gemm(false, true, 1, x, w, 0, y);
   expect_shape(bias, {out}, "linear: bias");
-  // The product is added to rows that hold the bias: one pass less than adding the bias afterwards.
+  // A small result is still in the second-level cache after the product: the bias is added there. A large one
+  // would have to come back from memory, so the product is added to rows that hold the bias already.
+  const bool small = y.bytes() <= kSecondLevelCache;
+  if (small) gemm(false, true, 1, x, w, 0, y);
   dispatch(x.dtype(), [&](auto s) {
     using S = decltype(s);
     const S* from = bias.data<S>();
     S* to = y.data<S>();
 #pragma omp parallel for schedule(static) if (n * out > kSmall)
-    for (i64 i = 0; i < n; ++i) std::copy(from, from + out, to + i * out);
+    for (i64 i = 0; i < n; ++i) {
+      S* row = to + i * out;
+      if (!small) {
+        std::copy(from, from + out, row);
+        continue;
+      }
+#pragma omp simd
+      for (i64 k = 0; k < out; ++k) row[k] = store<S>(load(row[k]) + load(from[k]));
+    }
   });
-  gemm(false, true, 1, x, w, 1, y);
+  if (!small) gemm(false, true, 1, x, w, 1, y);
 }
 
 void linear_backward_input(const Tensor& dy, const Tensor& w, const Tensor& dx) {
