@@ -127,7 +127,7 @@ TEST_F(StateTest, NumbersOfAFile) {
 
 // Rejects: sums that depend on how many threads there are by more than rounding.
 TEST(State, ThreadsDoNotChangeTheLoss) {
-  double losses[2];
+  double losses[2] = {};
   for (const int threads : {1, 2}) {
     on_one_rank(
         [&](Rank& rank) {
