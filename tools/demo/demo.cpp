@@ -15,15 +15,22 @@ namespace {
 
 struct Options {
   std::string config = "char", text = "data/sotu", resume, run_dir;
-  i64 steps = 6000, batch = 0, seed = 1, eval_every = 250, checkpoint_every = 1000;
+  i64 steps = 6000, seed = 1, eval_every = 250, checkpoint_every = 1000;
+  i64 batch = 0, layers = 0, heads = 0, channels = 0, time = 0;  // 0: the config's own
   int threads = 0;
   double seconds = 85, lr = 3e-3, dropout = 0;
   bool quiet = false;
 };
 
 void demo(const Options& o, const run::Flags& flags) {
-  auto [model_config, batch] = named_config(o.config);
-  if (o.batch > 0) batch = o.batch;
+  const NamedConfig named = named_config(o.config);
+  GptConfig model_config = named.model;
+  const auto given = [](i64 asked, i64 own) { return asked > 0 ? asked : own; };
+  const i64 batch = given(o.batch, named.batch);
+  model_config.layers = given(o.layers, model_config.layers);
+  model_config.heads = given(o.heads, model_config.heads);
+  model_config.channels = given(o.channels, model_config.channels);
+  model_config.time = given(o.time, model_config.time);
   model_config.dropout = o.dropout;
   const auto tokenizer = data::byte_tokenizer();
   model_config.vocab = tokenizer->vocab_size();
@@ -114,7 +121,14 @@ int main(int argc, char** argv) {
     flags.add("--text", o.text, "a folder of .txt files, or one file");
     flags.add("--steps", o.steps, "optimizer steps").at_least(1);
     flags.add("--seconds", o.seconds, "stop training after this time; 0 = no limit").at_least(0);
-    flags.add("--batch", o.batch, "sequences a step; 0 = the model's own").at_least(0);
+    const std::pair<const char*, i64*> sizes[] = {{"--batch", &o.batch},
+                                                  {"--layers", &o.layers},
+                                                  {"--heads", &o.heads},
+                                                  {"--channels", &o.channels},
+                                                  {"--time", &o.time}};
+    for (const auto& [name, size] : sizes) {
+      flags.add(name, *size, fmt::format("{} instead of the config's own", name + 2)).at_least(1);
+    }
     flags.add("--lr", o.lr, "learning rate").at_least(0);
     flags.add("--dropout", o.dropout, "share of activations dropped");
     flags.add("--threads", o.threads, "compute threads; 0 = one per core").at_least(0);
