@@ -84,6 +84,7 @@ void expect_the_formula(double tolerance) {
     flat.update(config, rate, scale);
     const auto check = [&](const char* what, const std::vector<S>& got, double OneWeight::*member) {
       std::vector<double> want;
+      want.reserve(wanted.size());
       for (const OneWeight& one : wanted) want.push_back(one.*member);
       EXPECT_TRUE(lesson::close_to(doubles(got), want, tolerance))
           << what << " after step " << t << ", in " << (sizeof(S) == 4 ? "float" : "double")

@@ -36,6 +36,7 @@ constexpr Schedule kSchedule{1e-2, 1e-3, 4, 20};
 void run_steps(Program& p, i64 first, i64 last, i64 window, Log& log) {
   for (i64 step = first; step < last; ++step) {
     std::vector<data::Batch> batches;
+    batches.reserve(static_cast<std::size_t>(window));
     i64 counted = 0;
     for (i64 k = 0; k < window; ++k) {
       batches.push_back(p.loader.next());
@@ -44,6 +45,7 @@ void run_steps(Program& p, i64 first, i64 last, i64 window, Log& log) {
       log.ids.insert(log.ids.end(), batches.back().ids.begin(), batches.back().ids.end());
     }
     std::vector<MicroBatch> micro_batches;
+    micro_batches.reserve(batches.size());
     for (const data::Batch& batch : batches)
       micro_batches.push_back(run::micro_batch_of(batch, step, counted, &batch == &batches.back()));
     log.rates.push_back(kSchedule.rate(step));
