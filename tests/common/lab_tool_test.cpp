@@ -1,7 +1,9 @@
 // Parts of the lab tool that have an answer without a build: guesses, options, counting tests, progress,
 // processes.
 #include <gtest/gtest.h>
+
 #include <unistd.h>
+#include <thread>
 
 #include <fstream>
 
@@ -161,11 +163,17 @@ TEST(LabProcess, StopsAfterTheDeadlineWithAllItStarted) {
   EXPECT_LT(result.seconds, 20);
   // The grandchild is gone, or a zombie that nobody has collected yet.
   const std::string child = read_file(scratch / "log");
-  std::ifstream status("/proc/" + child.substr(0, child.find('\n')) + "/status");
-  std::string text((std::istreambuf_iterator<char>(status)), {});
-  EXPECT_TRUE(text.empty() || text.find("State:\tZ") != std::string::npos ||
-              text.find("State:\tX") != std::string::npos)
-      << text;
+  const std::string path = "/proc/" + child.substr(0, child.find('\n')) + "/status";
+  std::string text;
+  const auto gone = [&] {
+    std::ifstream status(path);
+    text.assign(std::istreambuf_iterator<char>(status), {});
+    return text.empty() || text.find("State:\tZ") != std::string::npos ||
+           text.find("State:\tX") != std::string::npos;
+  };
+  // It was killed; the kernel may need a moment to take it away.
+  for (int k = 0; k < 100 && !gone(); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(gone()) << text;
 }
 
 /// A stand-in for a GoogleTest program: a script that writes the report it is asked for.
