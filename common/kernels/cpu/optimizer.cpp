@@ -35,8 +35,8 @@ void adamw(const AdamWStep& s, i64 begin, i64 end, const Tensor& value, const Te
       square = b2 * square + (A(1) - b2) * gradient * gradient;
       return x * shrink - rate * mean / (std::sqrt(square) * root + eps);
     };
-    // NOLINTNEXTLINE(bugprone-branch-clone): clang-tidy does not look into OpenMP loops and takes them for
-    // equal
+    // clang-tidy does not look into OpenMP loops and takes these two for equal.
+    // NOLINTNEXTLINE(bugprone-branch-clone)
     if (exact != nullptr) {
 #pragma omp parallel for simd schedule(static) if (end - begin > kSmall)
       for (i64 i = begin; i < end; ++i) {
