@@ -13,8 +13,6 @@
 #include <cstring>
 #include <stdexcept>
 
-extern char** environ;
-
 namespace shardlings::judge {
 
 Finished run_program(const std::vector<std::string>& command, int seconds) {
@@ -29,6 +27,7 @@ Finished run_program(const std::vector<std::string>& command, int seconds) {
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETPGROUP);  // a group of its own, so that children die with it
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;
