@@ -58,7 +58,7 @@ std::string compiler_messages(const std::string& output) {
 
 std::filesystem::path program_of(const std::filesystem::path& build, const std::string& target) {
   for (const char* folder : {"bin", "lessons", "tests", "tools", "."}) {
-    if (const auto path = build / folder / target; std::filesystem::is_regular_file(path)) return path;
+    if (auto path = build / folder / target; std::filesystem::is_regular_file(path)) return path;
   }
   fail(fmt::format("target {} was built, but there is no program of that name in {}/bin", target,
                    build.string()));
