@@ -203,6 +203,7 @@ std::string make_mutant(const std::string& solution_path, const std::string& sol
       walk(solution_path, solution, on_region, [&](const std::string& line) { out += line + "\n"; });
   if (!changed.empty()) {
     std::vector<std::string> names;
+    names.reserve(regions.size());
     for (const Region& region : regions) names.push_back(region.name);
     fail_at(mutant_path, 1,
             fmt::format("region '{}' is not in {}, which has: {}", changed.begin()->first, solution_path,
