@@ -164,6 +164,7 @@ int program(int argc, char** argv) {
       run_options);
 
   std::vector<run::RankRecord> records;
+  records.reserve(results.size());
   for (Result& result : results) records.push_back(std::move(result.record));
   results.front().record = records.front();
   const run::Table table = compare(options, results.front());

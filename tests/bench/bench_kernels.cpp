@@ -35,7 +35,7 @@ void layer_norm(benchmark::State& state) {
   Bench b;
   const Tensor x = b.make({z.rows, z.channels}), y = b.make({z.rows, z.channels}), g = b.make({z.channels}),
                c = b.make({z.channels});
-  for (auto _ : state) kernels::layer_norm_forward(x, g, c, y);
+  for ([[maybe_unused]] auto _ : state) kernels::layer_norm_forward(x, g, c, y);
   bytes(state, 2 * x.bytes());
 }
 void layer_norm_backward(benchmark::State& state) {
@@ -44,14 +44,14 @@ void layer_norm_backward(benchmark::State& state) {
   const Tensor x = b.make({z.rows, z.channels}), dy = b.make({z.rows, z.channels}),
                dx = b.make({z.rows, z.channels});
   const Tensor g = b.make({z.channels}), dg = b.make({z.channels}), db = b.make({z.channels});
-  for (auto _ : state) kernels::layer_norm_backward(dy, x, g, dx, dg, db);
+  for ([[maybe_unused]] auto _ : state) kernels::layer_norm_backward(dy, x, g, dx, dg, db);
   bytes(state, 3 * x.bytes());
 }
 void gelu(benchmark::State& state) {
   const Sizes z = sizes_of(state);
   Bench b;
   const Tensor x = b.make({z.rows, 4 * z.channels}), y = b.make({z.rows, 4 * z.channels});
-  for (auto _ : state) kernels::gelu_forward(x, y);
+  for ([[maybe_unused]] auto _ : state) kernels::gelu_forward(x, y);
   bytes(state, 2 * x.bytes());
 }
 void gelu_backward(benchmark::State& state) {
@@ -59,7 +59,7 @@ void gelu_backward(benchmark::State& state) {
   Bench b;
   const Tensor x = b.make({z.rows, 4 * z.channels}), dy = b.make({z.rows, 4 * z.channels}),
                dx = b.make({z.rows, 4 * z.channels});
-  for (auto _ : state) kernels::gelu_backward(dy, x, dx);
+  for ([[maybe_unused]] auto _ : state) kernels::gelu_backward(dy, x, dx);
   bytes(state, 3 * x.bytes());
 }
 void attention(benchmark::State& state) {
@@ -67,7 +67,7 @@ void attention(benchmark::State& state) {
   Bench b;
   const Tensor qkv = b.make({z.rows, 3 * z.channels}), y = b.make({z.rows, z.channels}),
                sums = b.make({z.batch, z.heads, z.rows / z.batch});
-  for (auto _ : state) kernels::attention_forward(qkv, z.batch, z.heads, y, sums);
+  for ([[maybe_unused]] auto _ : state) kernels::attention_forward(qkv, z.batch, z.heads, y, sums);
 }
 void attention_backward(benchmark::State& state) {
   const Sizes z = sizes_of(state);
@@ -76,7 +76,7 @@ void attention_backward(benchmark::State& state) {
                sums = b.make({z.batch, z.heads, z.rows / z.batch});
   const Tensor dy = b.make({z.rows, z.channels}), dqkv = b.make({z.rows, 3 * z.channels});
   kernels::attention_forward(qkv, z.batch, z.heads, y, sums);
-  for (auto _ : state) kernels::attention_backward(dy, qkv, y, sums, z.batch, z.heads, dqkv);
+  for ([[maybe_unused]] auto _ : state) kernels::attention_backward(dy, qkv, y, sums, z.batch, z.heads, dqkv);
 }
 void linear(benchmark::State& state) {
   const Sizes z = sizes_of(state);
@@ -84,7 +84,7 @@ void linear(benchmark::State& state) {
   const Tensor x = b.make({z.rows, z.channels}), w = b.make({4 * z.channels, z.channels}),
                c = b.make({4 * z.channels});
   const Tensor y = b.make({z.rows, 4 * z.channels});
-  for (auto _ : state) kernels::linear_forward(x, w, c, y);
+  for ([[maybe_unused]] auto _ : state) kernels::linear_forward(x, w, c, y);
   state.counters["GFLOP/s"] = benchmark::Counter(static_cast<double>(2 * x.numel() * 4 * z.channels) * 1e-9,
                                                  benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -94,7 +94,7 @@ void linear_weight(benchmark::State& state) {
   const Tensor x = b.make({z.rows, z.channels}), dw = b.make({4 * z.channels, z.channels}),
                db = b.make({4 * z.channels});
   const Tensor dy = b.make({z.rows, 4 * z.channels});
-  for (auto _ : state) kernels::linear_backward_weight(dy, x, dw, db);
+  for ([[maybe_unused]] auto _ : state) kernels::linear_backward_weight(dy, x, dw, db);
   state.counters["GFLOP/s"] = benchmark::Counter(static_cast<double>(2 * x.numel() * 4 * z.channels) * 1e-9,
                                                  benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -103,7 +103,8 @@ void adamw(benchmark::State& state) {
   Bench b;
   const Tensor w = b.make({n}), g = b.make({n}), m = b.make({n}), v = b.make({n});
   for (i64 i = 0; i < n; ++i) v.data<float>()[i] = 0.1F;
-  for (auto _ : state) kernels::adamw({1e-3, 0.9, 0.95, 1e-8, 0.1, 5, 1}, 0, n, w, g, m, v, Tensor());
+  for ([[maybe_unused]] auto _ : state)
+    kernels::adamw({1e-3, 0.9, 0.95, 1e-8, 0.1, 5, 1}, 0, n, w, g, m, v, Tensor());
   bytes(state, 7 * 4 * n);
 }
 

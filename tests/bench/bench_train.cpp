@@ -49,8 +49,9 @@ MicroBatch random_batch(i64 batch, i64 time, i64 vocab) {
 }
 
 Timing measure(const Options& o) {
-  auto [config, batch] = named_config(o.config);
-  if (o.batch > 0) batch = o.batch;
+  const NamedConfig named = named_config(o.config);
+  GptConfig config = named.model;
+  const i64 batch = o.batch > 0 ? o.batch : named.batch;
   config.vocab = o.vocab;
   config.dtype = dtype_from(o.dtype);
   // About ten seconds, at least seven pairs.
