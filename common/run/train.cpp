@@ -113,8 +113,9 @@ TrainResult train(const Training& t, const TrainOptions& options) {
   i64 saved_at = -1;
   for (i64 step = options.first_step; step < options.steps; ++step) {
     const std::int64_t start = now_ns();
-    if (step >= options.first_step + options.trace_steps)
-      trace.recording = step >= options.steps - options.trace_steps;
+    // Set anew in each step: validation pauses the trace.
+    trace.recording =
+        step < options.first_step + options.trace_steps || step >= options.steps - options.trace_steps;
     StepMetrics m;
     StepResult stepped{};
     const i64 sent_before = t.rank.traffic.total();

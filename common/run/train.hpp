@@ -22,7 +22,7 @@ struct TrainOptions {
   i64 checkpoint_every = 0;            ///< steps between calls of save; 0 = only at the end and on Ctrl-C
   std::function<void(i64 done)> save;  ///< writes a checkpoint after `done` steps; may be empty
   std::function<void(const StepMetrics&)> on_step;  ///< rank 0 only: metrics, progress
-  i64 trace_steps = 3;  ///< how many of the last recorded steps the trace keeps (the loop runs long)
+  i64 trace_steps = 3;  ///< how many of the first and of the last steps the trace keeps
 };
 
 /// What a training run works on; owned by the caller. `validation` may be null.

@@ -223,7 +223,10 @@ TEST(Train, TraceKeepsTheFirstAndLastSteps) {
     TinyRun t(rank);
     run::TrainOptions options = tiny_options(20);
     options.trace_steps = 2;
-    t.train(options);
+    options.eval_every = 1;  // validation pauses the trace, and only until the next step
+    options.eval_batches = 1;
+    const data::Sequential validation(tiny_text(1), 2, 8);
+    run::train({rank, t.model, t.single, t.loader, &validation}, options);
     std::vector<std::string> steps;
     for (const Event& e : rank.trace.events()) {
       if (e.kind == Event::other) steps.push_back(e.what);
