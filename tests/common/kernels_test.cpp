@@ -203,6 +203,26 @@ TEST_F(Kernels, GeluGradient) {
   });
 }
 
+// Memory that nobody has written holds bytes 0xff (checked mode): a NaN with all payload bits set. Fast
+// exponentials that add to the exponent's bits turn it into a finite number.
+TEST_F(Kernels, NanOfUnwrittenMemorySurvivesEveryExponential) {
+  const Tensor x = make(DType::f32, {1, 48}), y = make(DType::f32, {1, 48});
+  gelu_forward(x, y);
+  for (i64 i = 0; i < 48; ++i) ASSERT_TRUE(std::isnan(y.get(i))) << "gelu forward, element " << i;
+  gelu_backward(random(DType::f32, {1, 48}, 1), x, y);
+  for (i64 i = 0; i < 48; ++i) ASSERT_TRUE(std::isnan(y.get(i))) << "gelu backward, element " << i;
+  const i64 T = 16, D = 4;
+  const Tensor qkv = random(DType::f32, {T, 3 * D}, 1), out = make(DType::f32, {T, D}),
+               sums = make(DType::f32, {1, 1, T});
+  qkv.set(5 * 3 * D + D, std::numeric_limits<double>::quiet_NaN());  // one key that the first five do not see
+  attention_forward(qkv, 1, 1, out, sums);
+  for (i64 i = 0; i < T * D; ++i)
+    ASSERT_EQ(std::isnan(out.get(i)), i / D >= 5) << "attention, row " << i / D;
+  const Tensor logits = make(DType::f32, {1, 48});
+  const std::vector<int> targets = {3};
+  EXPECT_TRUE(std::isnan(cross_entropy(logits, targets, 1.0, y)));
+}
+
 // Plain softmax attention, nothing blocked.
 Tensor naive_attention(MemoryLedger& ledger, const Tensor& qkv, i64 batch, i64 heads) {
   const i64 T = qkv.dim(0) / batch, D = qkv.dim(1) / (3 * heads);

@@ -17,8 +17,8 @@ Corpus sentences() {
     std::string document;
     for (int i = 0; i < 400; ++i) {
       const std::string n = std::to_string(i * 7 + d);
-      document += "Rank " + n + " gathers its shard, adds the gradient of micro-batch " + n +
-                  " and waits for the others. ";
+      document.append("Rank ").append(n).append(" gathers its shard, adds the gradient of micro-batch ");
+      document.append(n).append(" and waits for the others. ");
     }
     corpus.documents.push_back(document);
   }

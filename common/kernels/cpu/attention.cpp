@@ -12,6 +12,7 @@ using namespace detail;
 namespace {
 
 constexpr i64 kQueryBlock = 64;
+constexpr double kLog2E = 1.4426950408889634;  // scores are kept in units of ln 2: exp becomes 2^x
 
 struct Sizes {
   i64 batch, time, heads, head_dim, row;  // row = heads * 3 * head_dim
@@ -61,7 +62,7 @@ A row_max(const A* x, i64 n) {
 
 constexpr i64 kVector = 16;  // elements; loops over whole vectors need no odd ends and are much faster
 
-// Keys after the query: up to the next whole vector they get a score whose exp is 0, beyond it their
+// Keys after the query: up to the next whole vector they get a score below all others, beyond it their
 // probability is 0 at once. Returns how many elements of the row are still to be worked on.
 template <class A>
 i64 mask_future(A* row, i64 seen, i64 keys) {
@@ -75,7 +76,7 @@ template <class S>
 void forward_head(const Sizes& z, const S* qkv, S* y, i64 y_row, acc_t<S>* log_sum) {
   using A = acc_t<S>;
   const i64 T = z.time, D = z.head_dim;
-  const A scale = A(1) / std::sqrt(A(D));
+  const A scale = A(kLog2E) / std::sqrt(A(D));
   const Rows<S> q(qkv, T, z.row, D, 4), k(qkv + D, T, z.row, D, 5), v(qkv + 2 * D, T, z.row, D, 6);
   A* scores = scratch<A>(7, kQueryBlock * T);
   A* wide_out = scratch<A>(8, kQueryBlock * D);
@@ -91,11 +92,12 @@ void forward_head(const Sizes& z, const S* qkv, S* y, i64 y_row, acc_t<S>* log_s
       A sum = 0;
 #pragma omp simd reduction(+ : sum)
       for (i64 j = 0; j < width; ++j) {
-        row[j] = fast_exp(row[j] - top);
+        row[j] = fast_exp2(row[j] - top);
         sum += row[j];
       }
+      std::fill(row + begin + i + 1, row + width, A(0));  // in the sum they were 2^-126 beside 1: nothing
       inverse[i] = A(1) / sum;
-      log_sum[begin + i] = top + std::log(sum);
+      log_sum[begin + i] = (top + std::log2(sum)) / A(kLog2E);
     }
     // The rows are divided by their sums after the product with v, where they are shorter.
     if constexpr (std::is_same_v<S, A>) {
@@ -140,18 +142,18 @@ void backward_head(const Sizes& z, const S* qkv, const S* y, const S* dy, i64 y_
     const i64 rows = std::min(kQueryBlock, T - begin), keys = begin + rows;
     const A *q0 = q.at + begin * q.stride, *o0 = out.at + begin * out.stride,
             *d0 = dout.at + begin * dout.stride;
-    raw_gemm(false, true, rows, keys, D, scale, q0, q.stride, k.at, k.stride, A(0), prob, keys);
+    raw_gemm(false, true, rows, keys, D, scale * A(kLog2E), q0, q.stride, k.at, k.stride, A(0), prob, keys);
     raw_gemm(false, true, rows, keys, D, A(1), d0, dout.stride, v.at, v.stride, A(0), dprob, keys);
     for (i64 i = 0; i < rows; ++i) {
       A *p = prob + i * keys, *dp = dprob + i * keys;
       const int width = static_cast<int>(keys), seen = static_cast<int>(begin + i) + 1;
-      const A offset = log_sum[begin + i];
+      const A offset = log_sum[begin + i] * A(kLog2E);
       A dot = 0;  // sum_j p_j dp_j = dout . out
 #pragma omp simd reduction(+ : dot)
       for (i64 d = 0; d < D; ++d) dot += d0[i * dout.stride + d] * o0[i * out.stride + d];
 #pragma omp simd
       for (int j = 0; j < width; ++j) {
-        const A e = fast_exp(p[j] - offset);
+        const A e = fast_exp2(p[j] - offset);
         p[j] = j < seen ? e : A(0);
         dp[j] = j < seen ? e * (dp[j] - dot) * scale : A(0);
       }

@@ -43,25 +43,28 @@ inline float multiply_add(float a, float b, float c) {
 #endif
 }
 
-/// exp to 2 units in the last place, in a form that compilers vectorise (Cody and Waite's reduction, a
-/// polynomial of degree 6).
-inline float fast_exp(float x) {
-  const float clamped = x < -87.0F ? -87.0F : (x > 88.3F ? 88.3F : x);
-  const float shifted = multiply_add(clamped, 1.44269504F, 12582912.0F);  // 1.5 * 2^23: rounds to an integer
-  const float n = shifted - 12582912.0F;
-  float r = multiply_add(n, -0.693359375F, clamped);
-  r = multiply_add(n, 2.12194440e-4F, r);
-  float p = 1.98756915e-4F;
-  p = multiply_add(p, r, 1.39819994e-3F);
-  p = multiply_add(p, r, 8.33345190e-3F);
-  p = multiply_add(p, r, 4.16657962e-2F);
-  p = multiply_add(p, r, 1.66666651e-1F);
-  p = multiply_add(p, r, 5.00000000e-1F);
-  p = multiply_add(p * r, r, r + 1.0F);
-  const auto power = std::bit_cast<std::int32_t>(shifted) - 0x4b400000;
-  const float result = std::bit_cast<float>(std::bit_cast<std::int32_t>(p) + (power << 23));
-  return x < -87.0F ? 0.0F : result;
+inline double multiply_add(double a, double b, double c) { return a * b + c; }
+
+/// 2^x for x in [-126, 126], other x taken as the nearest of these, to one unit in the last place, in a form that
+/// compilers vectorise. Formulas that can carry the factor log2(e) themselves call this instead of fast_exp.
+inline float fast_exp2(float x) {
+  const float clamped = x < -126.0F ? -126.0F : (x > 126.0F ? 126.0F : x);
+  const float shifted = clamped + 12582912.0F;  // 1.5 * 2^23: rounds to an integer
+  const float r = clamped - (shifted - 12582912.0F);
+  float p = 1.5403530e-4F;  // ln(2)^k / k!
+  p = multiply_add(p, r, 1.3333558e-3F);
+  p = multiply_add(p, r, 9.6181291e-3F);
+  p = multiply_add(p, r, 5.5504109e-2F);
+  p = multiply_add(p, r, 2.4022651e-1F);
+  p = multiply_add(p, r, 6.9314718e-1F);
+  p = multiply_add(p, r, 1.0F);
+  const auto power = std::bit_cast<float>((std::bit_cast<std::int32_t>(shifted) << 23) + 0x3f800000);
+  return p * power;  // a product keeps a NaN, adding to the exponent would not
 }
+inline double fast_exp2(double x) { return std::exp2(x); }
+
+/// exp with a relative error of (2 + |x|) 2^-24; 0 below -87, also for -infinity.
+inline float fast_exp(float x) { return x < -87.0F ? 0.0F : fast_exp2(x * 1.44269504F); }
 inline double fast_exp(double x) { return std::exp(x); }
 
 /// Row-major c = alpha op(a) op(b) + beta c on raw memory. Single-threaded inside a parallel region.

@@ -38,12 +38,21 @@ namespace {
 constexpr double kGeluScale = 0.7978845608028654;  // sqrt(2 / pi)
 constexpr double kGeluCubic = 0.044715;
 
-// gelu(v) = v * sigmoid(2u) with u = sqrt(2 / pi) (v + 0.044715 v^3), which is v / 2 (1 + tanh u): one exp,
-// one division.
+constexpr double kLog2E = 1.4426950408889634;
+
+// gelu(v) = v * sigmoid(2u) with u = sqrt(2 / pi) (v + 0.044715 v^3), which is v / 2 (1 + tanh u): one power
+// of two, one division.
 template <class A>
 inline A gelu_gate(A v) {
-  const A u = A(kGeluScale) * (v + A(kGeluCubic) * v * v * v);
-  return A(1) / (A(1) + fast_exp(A(-2) * u));
+  constexpr A kLinear = A(-2 * kLog2E * kGeluScale), kCubic = A(-2 * kLog2E * kGeluScale * kGeluCubic);
+  return A(1) / (A(1) + fast_exp2(v * multiply_add(v * v, kCubic, kLinear)));
+}
+
+template <class A>
+inline A gelu_slope(A v) {
+  const A gate = gelu_gate(v);
+  const A inner_slope = multiply_add(v * v, A(6 * kGeluScale * kGeluCubic), A(2 * kGeluScale));
+  return multiply_add(v * gate * (A(1) - gate), inner_slope, gate);
 }
 }  // namespace
 
@@ -69,17 +78,12 @@ void gelu_backward(const Tensor& dy, const Tensor& x, const Tensor& dx) {
   const i64 n = x.numel();
   dispatch(x.dtype(), [&](auto s) {
     using S = decltype(s);
-    using A = acc_t<S>;
     const S* from = x.data<S>();
     const S* d = dy.data<S>();
     S* to = dx.data<S>();
 #pragma omp parallel for simd schedule(static) if (n > kSmall)
     for (i64 i = 0; i < n; ++i) {
-      const A v = load(from[i]);
-      const A gate = gelu_gate(v);
-      const A inner_slope = A(2 * kGeluScale) * (A(1) + A(3 * kGeluCubic) * v * v);
-      const A slope = gate + v * gate * (A(1) - gate) * inner_slope;
-      to[i] = store<S>(load(d[i]) * slope);
+      to[i] = store<S>(load(d[i]) * gelu_slope(load(from[i])));
     }
   });
 }
