@@ -257,6 +257,11 @@ void CommonFlags::add_to(Flags& flags, const std::string& built_impl) {
   flags.add("--seed", seed, "Seed of everything that is drawn at random").at_least(0);
   flags.add("--threads", threads, "Compute threads per rank; 0 = cores / ranks").at_least(0);
   flags.add_choice("--backend", backend, {"threads"}, "What carries messages between ranks");
+  flags.add(
+      "--link", link,
+      "Pretend that ranks are joined by none, nvlink4, pcie4, ib-ndr, eth10g, eth1g, or microseconds,GB/s");
+  flags.add("--deadline", deadline, "Seconds a rank waits for the others before the run fails").above(0);
+  flags.add("--checked", checked, "Catch buffers that are touched while an operation is under way");
   flags.add_choice("--device", device, {"cpu"}, "Where ranks compute");
   flags.add_choice("--impl", impl, {"reference", "yours"}, "Whose code of the exercise");
   flags.add("--run-dir", run_dir, "Folder for what the run leaves; empty: runs/<slug>-<time>");

@@ -74,6 +74,9 @@ struct CommonFlags {
   i64 seed = 1;
   int threads = 0;                  ///< per rank; 0 = cores / ranks
   std::string backend = "threads";  ///< what carries messages between ranks
+  std::string link = "none";        ///< what joins the ranks: link_from
+  double deadline = 30;             ///< seconds a rank waits for the others before the run fails
+  bool checked = true;              ///< catch buffers that are touched while under way, memory read unwritten
   std::string device = "cpu";
   std::string impl = "reference";  ///< whose code of the exercise
   std::string run_dir;             ///< empty: runs/<slug>-<time>

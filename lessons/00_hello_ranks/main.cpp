@@ -12,7 +12,7 @@
 #include "comm/comm.hpp"
 #include "hello.hpp"
 #include "run/flags.hpp"
-#include "run/layout.hpp"
+#include "run/launch.hpp"
 #include "run/metrics.hpp"
 #include "run/progress.hpp"
 #include "run/report.hpp"
@@ -28,7 +28,6 @@ struct Options {
   run::CommonFlags common;
   i64 elements = 20'000'003;  // a number that no number of ranks divides
   double late_ms = 0;
-  std::string link = "none";
 };
 
 constexpr i64 kPeriod = 1000;
@@ -43,12 +42,6 @@ i64 predicted_sum(i64 n) {
   return n / kPeriod * squares_below(kPeriod) + squares_below(n % kPeriod);
 }
 
-/// What one rank knows when it is done.
-struct Result {
-  double sum = 0;
-  run::RankRecord record;
-};
-
 /// One step: every rank squares its slice, and all add up.
 double step(Rank& rank, const Tensor& mine, const Options& options, i64 number) {
   const auto whole_step = rank.trace.span(Event::other, run::step_name(number));
@@ -60,7 +53,9 @@ double step(Rank& rank, const Tensor& mine, const Options& options, i64 number) 
   return sum_of_squares(rank, mine);
 }
 
-Result run_one_rank(Rank& rank, const Options& options, const run::RunDir& folder) {
+/// All steps; returns the sum. `folder` on rank 0, which reports for all: a progress line, and one line a
+/// step in metrics.jsonl.
+double run_one_rank(Rank& rank, const Options& options, const run::RunDir* folder) {
   Tensor mine;
   {
     const auto filling = rank.trace.span(Event::data, "make my slice");
@@ -71,19 +66,17 @@ Result run_one_rank(Rank& rank, const Options& options, const run::RunDir& folde
   }
   rank.trace.sample(rank.memory);
 
-  // Rank 0 reports for all: a progress line, and one line a step in metrics.jsonl.
-  const bool reports = rank.rank() == 0;
   run::ProgressOptions progress_options;
-  progress_options.quiet = options.common.quiet || !reports;
+  progress_options.quiet = options.common.quiet || folder == nullptr;
   run::Progress progress(options.common.steps, 0, progress_options);
   std::optional<run::MetricsWriter> metrics;
-  if (reports) metrics.emplace(folder.file("metrics.jsonl"));
+  if (folder != nullptr) metrics.emplace(folder->file("metrics.jsonl"));
 
-  Result result;
+  double sum = 0;
   for (i64 number = 1; number <= options.common.steps; ++number) {
     const std::int64_t begin = now_ns();
     const i64 sent_before = rank.traffic.total();
-    result.sum = step(rank, mine, options, number);
+    sum = step(rank, mine, options, number);
     rank.trace.sample(rank.memory);
     run::StepMetrics line;
     line.step = number;
@@ -94,23 +87,22 @@ Result run_one_rank(Rank& rank, const Options& options, const run::RunDir& folde
     if (metrics) metrics->write(line);
   }
   progress.finish();
-  result.record = run::record_of(rank);
-  return result;
+  return sum;
 }
 
 /// What the formulas of the lesson's page say, beside what the library counted on rank 0.
-run::Table compare(const Options& options, const Result& first) {
+run::Table compare(const Options& options, double sum, const run::RankRecord& first) {
   const i64 ranks = options.common.ranks;
   const i64 most = (options.elements + ranks - 1) / ranks;  // rank 0 has one of the larger slices
   const i64 steps = options.common.steps;
-  const auto peak = [&](Category c) { return first.record.peak[static_cast<std::size_t>(c)]; };
-  const auto sent = first.record.bytes_sent.find("all_reduce");
+  const auto peak = [&](Category c) { return first.peak[static_cast<std::size_t>(c)]; };
+  const auto sent = first.bytes_sent.find("all_reduce");
   run::Table table;
   table.bytes("vector on one rank", 4 * most, peak(Category::activations));
   table.bytes("communication memory on one rank", 8, peak(Category::communication));
   table.bytes("sent by one rank", steps * (2 * 8 * (ranks - 1) / ranks),
-              sent == first.record.bytes_sent.end() ? 0 : sent->second);
-  table.count("sum of squares", predicted_sum(options.elements), std::llround(first.sum), "");
+              sent == first.bytes_sent.end() ? 0 : sent->second);
+  table.count("sum of squares", predicted_sum(options.elements), std::llround(sum), "");
   return table;
 }
 
@@ -135,42 +127,32 @@ int program(int argc, char** argv) {
   options.common.add_to(flags, SHARDLINGS_IMPL);
   flags.add("--elements", options.elements, "Elements of the vector, over all ranks").at_least(1);
   flags.add("--late-ms", options.late_ms, "Milliseconds that rank 0 sleeps in every step").at_least(0);
-  flags.add("--link", options.link,
-            "Pretend that ranks are joined by: none, nvlink4, pcie4, ib-ndr, eth10g, eth1g");
   flags.add_rule([&] {
     if (options.common.steps < 1)
       fail_usage("--steps 0: with no step there is nothing to add up; give at least 1.");
   });
   flags.parse(argc, argv);
 
-  RunOptions run_options;
-  run_options.threads = options.common.threads;
-  run_options.link = link_from(options.link);
-  const int ranks = options.common.ranks;
-  const int threads = options.common.threads > 0 ? options.common.threads : default_threads(ranks);
-  const run::RunDir folder("hello_ranks", options.common.run_dir);
-  folder.write_config(flags.values());
-  fmt::print("hello_ranks, {} code: {} elements\n", options.common.impl == "yours" ? "your" : "reference",
-             run::number_text(options.elements, true));
-  fmt::print("{}\n", run::layout_text(ranks, threads, available_cores()));
-  fmt::print("link {}\n\n", to_string(run_options.link));
-
-  std::vector<Result> results(static_cast<std::size_t>(ranks));
-  run_ranks(
-      ranks,
-      [&](Rank& rank) {
-        results[static_cast<std::size_t>(rank.rank())] = run_one_rank(rank, options, folder);
-      },
-      run_options);
-
-  std::vector<run::RankRecord> records;
-  records.reserve(results.size());
-  for (Result& result : results) records.push_back(std::move(result.record));
-  results.front().record = records.front();
-  const run::Table table = compare(options, results.front());
-  fmt::print("\n{}", table.text());
-  write_pictures(folder, flags, table, records);
-  return table.all_equal() ? 0 : 1;
+  int code = 0;
+  run::launch(options.common, [&](Rank& rank) {
+    const bool reports = rank.rank() == 0;
+    std::optional<run::RunDir> folder;
+    if (reports) {
+      folder.emplace("hello_ranks", options.common.run_dir);
+      folder->write_config(flags.values());
+      fmt::print("hello_ranks, {} code: {} elements\n{}\n\n",
+                 options.common.impl == "yours" ? "your" : "reference",
+                 run::number_text(options.elements, true), run::head_text(options.common, rank));
+    }
+    const double sum = run_one_rank(rank, options, folder ? &*folder : nullptr);
+    const std::vector<run::RankRecord> records = run::gather_records(rank);
+    if (!reports) return;
+    const run::Table table = compare(options, sum, records.front());
+    fmt::print("\n{}", table.text());
+    write_pictures(*folder, flags, table, records);
+    code = table.all_equal() ? 0 : 1;
+  });
+  return code;
 }
 
 }  // namespace

@@ -216,8 +216,7 @@ TEST_F(Kernels, NanOfUnwrittenMemorySurvivesEveryExponential) {
                sums = make(DType::f32, {1, 1, T});
   qkv.set(5 * 3 * D + D, std::numeric_limits<double>::quiet_NaN());  // one key that the first five do not see
   attention_forward(qkv, 1, 1, out, sums);
-  for (i64 i = 0; i < T * D; ++i)
-    ASSERT_EQ(std::isnan(out.get(i)), i / D >= 5) << "attention, row " << i / D;
+  for (i64 i = 0; i < T * D; ++i) ASSERT_EQ(std::isnan(out.get(i)), i / D >= 5) << "attention, row " << i / D;
   const Tensor logits = make(DType::f32, {1, 48});
   const std::vector<int> targets = {3};
   EXPECT_TRUE(std::isnan(cross_entropy(logits, targets, 1.0, y)));

@@ -45,8 +45,9 @@ inline float multiply_add(float a, float b, float c) {
 
 inline double multiply_add(double a, double b, double c) { return a * b + c; }
 
-/// 2^x for x in [-126, 126], other x taken as the nearest of these, to one unit in the last place, in a form that
-/// compilers vectorise. Formulas that can carry the factor log2(e) themselves call this instead of fast_exp.
+/// 2^x for x in [-126, 126], other x taken as the nearest of these, to one unit in the last place, in a form
+/// that compilers vectorise. Formulas that can carry the factor log2(e) themselves call this instead of
+/// fast_exp.
 inline float fast_exp2(float x) {
   const float clamped = x < -126.0F ? -126.0F : (x > 126.0F ? 126.0F : x);
   const float shifted = clamped + 12582912.0F;  // 1.5 * 2^23: rounds to an integer
