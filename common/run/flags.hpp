@@ -77,6 +77,8 @@ struct CommonFlags {
   std::string link = "none";        ///< what joins the ranks: link_from
   double deadline = 30;             ///< seconds a rank waits for the others before the run fails
   bool checked = true;              ///< catch buffers that are touched while under way, memory read unwritten
+  bool buffered_send =
+      true;  ///< RunOptions::buffered_send; no flag of its own: few programs let the user choose
   std::string device = "cpu";
   std::string impl = "reference";  ///< whose code of the exercise
   std::string run_dir;             ///< empty: runs/<slug>-<time>

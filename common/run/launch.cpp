@@ -13,6 +13,7 @@ RunOptions run_options(const CommonFlags& common) {
   RunOptions options;
   options.threads = common.threads;
   options.checked = common.checked;
+  options.buffered_send = common.buffered_send;
   options.deadline = std::chrono::milliseconds(static_cast<i64>(common.deadline * 1e3));
   options.link = link_from(common.link);
   return options;
