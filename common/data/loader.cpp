@@ -92,18 +92,27 @@ Loader::Loader(TokenStream stream, const LoaderConfig& config) : stream_(std::mo
   windows_ = stream_.size() / config.time;
 }
 
+std::uint64_t Loader::key(i64 epoch) const {
+  return key_of({key_of("loader"), config_.seed, static_cast<std::uint64_t>(epoch)});
+}
+
 Batch Loader::at(i64 index) const {
   require(index >= 0, [&] { return fmt::format("micro-batch {} does not exist", index); });
-  Batch batch{index, config_.batch, config_.time, {}, {}, {}, 0};
-  for (i64 b = 0; b < config_.batch; ++b) {
-    const i64 sample = index * config_.batch + b;
+  std::vector<i64> ids;
+  for (i64 sample = index * config_.batch; sample < (index + 1) * config_.batch; ++sample) {
     const i64 epoch = sample / windows_;
-    const std::uint64_t key = key_of({key_of("loader"), config_.seed, static_cast<std::uint64_t>(epoch)});
-    const i64 window = shuffled(sample % windows_, windows_, key);
-    const auto shift =
-        static_cast<i64>(random_bits(key_of({key, 1}), 0) % static_cast<std::uint64_t>(config_.time));
-    batch.ids.push_back(epoch * windows_ + window);
-    add_row(batch, stream_, shift + window * config_.time, config_.time, config_.respect_documents);
+    ids.push_back(epoch * windows_ + shuffled(sample % windows_, windows_, key(epoch)));
+  }
+  return samples(index, ids);
+}
+
+Batch Loader::samples(i64 index, const std::vector<i64>& ids) const {
+  Batch batch{index, static_cast<i64>(ids.size()), config_.time, {}, {}, ids, 0};
+  for (const i64 id : ids) {
+    require(id >= 0, [&] { return fmt::format("sample {} does not exist", id); });
+    const auto shift = static_cast<i64>(random_bits(key_of({key(id / windows_), 1}), 0) %
+                                        static_cast<std::uint64_t>(config_.time));
+    add_row(batch, stream_, shift + id % windows_ * config_.time, config_.time, config_.respect_documents);
   }
   return batch;
 }

@@ -68,6 +68,9 @@ class Loader {
 
   Batch at(i64 index) const;  ///< micro-batch `index` of the run; thread-safe
   Batch next();               ///< this rank's next one
+  /// A micro-batch of chosen samples, named as Batch::ids names them: for callers that deal out the epoch
+  /// themselves. B is their number, and may be 0.
+  Batch samples(i64 index, const std::vector<i64>& ids) const;
 
   i64 windows() const { return windows_; }  ///< samples in an epoch
   /// Micro-batches of the whole run that are done once every rank has called next() as often as this one: the
@@ -83,6 +86,7 @@ class Loader {
   void restore(const std::map<std::string, std::string>& state);
 
  private:
+  std::uint64_t key(i64 epoch) const;
   TokenStream stream_;
   LoaderConfig config_;
   i64 windows_ = 0, position_ = 0;

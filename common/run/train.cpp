@@ -25,25 +25,34 @@ std::vector<double> over_ranks(Rank& rank, std::vector<double> values, Reduce ho
   return values;
 }
 
-struct Step {
-  std::vector<data::Batch> batches;
-  i64 counted = 0;  // targets of the whole step, over all ranks
-};
-
-Step next_step(const Training& t, i64 micro_batches) {
-  Step step;
+std::vector<data::Batch> next_batches(const Training& t, const TrainOptions& options, i64 step) {
   const auto span = t.rank.trace.span(Event::data, "next batches");
-  for (i64 k = 0; k < micro_batches; ++k) {
-    step.batches.push_back(t.loader.next());
-    step.counted += step.batches.back().counted;
-  }
-  step.counted = static_cast<i64>(over_ranks(t.rank, {static_cast<double>(step.counted)}, Reduce::sum)[0]);
-  return step;
+  if (options.batches) return options.batches(step);
+  std::vector<data::Batch> batches;
+  for (i64 k = 0; k < options.micro_batches; ++k) batches.push_back(t.loader.next());
+  return batches;
 }
 
-[[noreturn]] void stop_on_bad_numbers(const Training& t, i64 step, const StepResult& result,
-                                      const MicroBatch& mb) {
-  std::string where = first_bad_tensor(t.rank, t.model, t.strategy, mb);
+GlobalStep do_step(const Training& t, const std::vector<data::Batch>& batches, i64 step, double rate) {
+  double counted = 0;
+  for (const data::Batch& batch : batches) counted += static_cast<double>(batch.counted);
+  const i64 tokens = static_cast<i64>(over_ranks(t.rank, {counted}, Reduce::sum)[0]);
+  std::vector<MicroBatch> micro_batches;
+  for (const data::Batch& batch : batches)
+    micro_batches.push_back(micro_batch_of(batch, step, tokens, &batch == &batches.back()));
+  const StepResult result = train_step(t.rank, t.model, t.strategy, micro_batches, rate);
+  return {over_ranks(t.rank, {result.loss}, Reduce::sum)[0], result.norm, tokens};
+}
+
+[[noreturn]] void stop_on_bad_numbers(const Training& t, i64 step, const GlobalStep& result,
+                                      const std::vector<data::Batch>& batches) {
+  std::string where;
+  if (batches.empty()) {
+    where = first_bad_value(t.model);
+  } else {
+    const MicroBatch mb = micro_batch_of(batches.front(), step, result.tokens, batches.size() == 1);
+    where = first_bad_tensor(t.rank, t.model, t.strategy, mb);
+  }
   if (where.empty()) where = "no single tensor: a sum overflowed";
   fail(fmt::format(
       "step {}: loss {}, gradient norm {}; the first bad tensor is {}. The weights of step {} are untouched; "
@@ -117,27 +126,21 @@ TrainResult train(const Training& t, const TrainOptions& options) {
     trace.recording =
         step < options.first_step + options.trace_steps || step >= options.steps - options.trace_steps;
     StepMetrics m;
-    StepResult stepped{};
+    GlobalStep stepped;
     const i64 sent_before = t.rank.traffic.total();
     {
       const auto span = trace.span(Event::other, step_name(step));
-      const Step data = next_step(t, options.micro_batches);
-      std::vector<MicroBatch> micro_batches;
-      for (std::size_t k = 0; k < data.batches.size(); ++k) {
-        micro_batches.push_back(
-            micro_batch_of(data.batches[k], step, data.counted, k + 1 == data.batches.size()));
-      }
+      const std::vector<data::Batch> batches = next_batches(t, options, step);
       m.lr = options.rate(step);
-      stepped = train_step(t.rank, t.model, t.strategy, micro_batches, *m.lr);
-      stepped.loss = over_ranks(t.rank, {stepped.loss}, Reduce::sum)[0];
+      stepped = options.step ? options.step(batches, step, *m.lr) : do_step(t, batches, step, *m.lr);
       if (!std::isfinite(stepped.loss) || !std::isfinite(stepped.norm)) {
-        stop_on_bad_numbers(t, step, stepped, micro_batches.front());
+        stop_on_bad_numbers(t, step, stepped, batches);
       }
       m.step = step + 1;
       m.loss = stepped.loss;
       m.norm = stepped.norm;
       m.ms = seconds_since(start) * 1e3;
-      m.tokens_per_s = static_cast<double>(data.counted) / (*m.ms / 1e3);
+      m.tokens_per_s = static_cast<double>(stepped.tokens) / (*m.ms / 1e3);
       m.bytes_sent = t.rank.traffic.total() - sent_before;
       m.peak = peaks_of(t.rank.memory);
     }

@@ -11,6 +11,13 @@
 
 namespace shardlings::run {
 
+/// What all ranks together did in one step.
+struct GlobalStep {
+  double loss = 0;  ///< mean over the step's counted tokens of all ranks, in nats
+  double norm = 0;  ///< of the whole gradient, before clipping
+  i64 tokens = 0;   ///< counted, over all ranks
+};
+
 struct TrainOptions {
   i64 steps = 100;                     ///< number of the step at which the run ends
   i64 first_step = 0;                  ///< steps done before (a resumed run)
@@ -22,6 +29,10 @@ struct TrainOptions {
   i64 checkpoint_every = 0;            ///< steps between calls of save; 0 = only at the end and on Ctrl-C
   std::function<void(i64 done)> save;  ///< writes a checkpoint after `done` steps; may be empty
   std::function<void(const StepMetrics&)> on_step;  ///< rank 0 only: metrics, progress
+  /// This rank's micro-batches of a step; may be none. Empty: the loader's next `micro_batches`.
+  std::function<std::vector<data::Batch>(i64 step)> batches;
+  /// Does a step with them and a learning rate. Empty: counts the tokens of all ranks and calls train_step.
+  std::function<GlobalStep(const std::vector<data::Batch>&, i64 step, double rate)> step;
   i64 trace_steps = 3;  ///< how many of the first and of the last steps the trace keeps
 };
 

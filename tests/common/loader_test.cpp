@@ -104,6 +104,25 @@ TEST(Loader, TargetsAreTheNextTokens) {
   }
 }
 
+// Rejects: chosen samples that are not those which at() names, and a micro-batch without samples that is
+// refused.
+TEST(Loader, GivesChosenSamples) {
+  const Loader loader(stream_of(7, 10), {.batch = 3, .time = 8, .seed = 5});
+  for (const i64 index : {i64{0}, 2 * loader.windows()}) {
+    const Batch whole = loader.at(index);
+    const Batch two = loader.samples(17, {whole.ids[2], whole.ids[0]});
+    EXPECT_EQ(two.index, 17);
+    EXPECT_EQ(two.batch, 2);
+    EXPECT_EQ(two.counted, 16);
+    for (std::size_t t = 0; t < 8; ++t) {
+      EXPECT_EQ(two.tokens[t], whole.tokens[16 + t]);
+      EXPECT_EQ(two.targets[8 + t], whole.targets[t]);
+    }
+  }
+  EXPECT_EQ(loader.samples(0, {}).counted, 0);
+  EXPECT_THROW((void)loader.samples(0, {-1}), Error);
+}
+
 TEST(Loader, RespectsDocumentsWhenAsked) {
   const Loader plain(stream_of(7, 10), {.batch = 2, .time = 16, .seed = 3});
   const Loader masked(stream_of(7, 10), {.batch = 2, .time = 16, .seed = 3, .respect_documents = true});

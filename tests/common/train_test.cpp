@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "data_fixture.hpp"
+#include "run/text_task.hpp"
 #include "train_fixture.hpp"
 
 namespace shardlings {
@@ -218,6 +219,51 @@ TEST(Train, LossIsTheMeanOverRanksAndMicroBatches) {
 }
 
 // Rejects: a trace that grows for hours, or that has forgotten the end.
+// Case C28. Rejects: a schedule that advances once for each rank, and one that begins anew after a resume.
+TEST(Train, TheRateOfAStepDependsOnTheStepAlone) {
+  for (const int ranks : {1, 2, 4}) {
+    for (const i64 first_step : {0, 10}) {
+      run_ranks(ranks, [&](Rank& rank) {
+        TinyRun t(rank);
+        const run::TrainResult result = t.train(tiny_options(14, first_step));
+        for (const run::StepMetrics& m : result.metrics)
+          EXPECT_EQ(*m.lr, (Schedule{1e-2, 1e-3, 4, 20}.rate(m.step - 1)))
+              << "step " << m.step - 1 << " of a run that began at " << first_step << " on " << ranks;
+      });
+    }
+  }
+}
+
+// Rejects: a step that is done twice or with other data than the caller's, and metrics that are not the
+// step's.
+TEST(Train, TheCallerMayDealOutTheDataAndDoTheStep) {
+  on_one_rank([](Rank& rank) {
+    TinyRun t(rank);
+    run::TrainOptions options = tiny_options(3);
+    options.batches = [&](i64 step) { return std::vector{t.loader.at(5 + step)}; };
+    std::vector<i64> seen;
+    options.step = [&](const std::vector<data::Batch>& batches, i64 step, double rate) {
+      EXPECT_EQ(batches.size(), 1U);
+      EXPECT_EQ(rate, options.rate(step));
+      seen.push_back(batches.front().index);
+      return run::GlobalStep{7.0 + static_cast<double>(step), 0.5, 100};
+    };
+    const run::TrainResult result = t.train(options);
+    EXPECT_EQ(seen, (std::vector<i64>{5, 6, 7}));
+    EXPECT_EQ(losses_of(result), (std::vector<double>{7, 8, 9}));
+    EXPECT_EQ(*result.metrics.back().norm, 0.5);
+    EXPECT_EQ(t.loader.position(), 0) << "the loader's own order was not asked for";
+    EXPECT_EQ(t.single.adam().steps(), 0) << "the library made a step of its own";
+  });
+}
+
+// Rejects: more ranks than sequences, accepted; a sentence without the numbers.
+TEST(TextTask, NeedsASequenceForEachRank) {
+  EXPECT_NO_THROW(run::check_ranks_have_work(12, 12));
+  const std::string sentence = failure_of([] { run::check_ranks_have_work(13, 12); });
+  EXPECT_NE(sentence.find("--ranks 13 with 12 sequences"), std::string::npos) << sentence;
+}
+
 TEST(Train, TraceKeepsTheFirstAndLastSteps) {
   on_one_rank([](Rank& rank) {
     TinyRun t(rank);
