@@ -1,0 +1,92 @@
+#pragma once
+// Shows how collectives are made of messages: a tree that broadcasts, and a ring that sums with every link
+// busy all the time. Left out: trees for sums, several rings at once, and everything that depends on the
+// wiring.
+#include <algorithm>
+#include <vector>
+
+#include "blocks.hpp"
+#include "comm/comm.hpp"
+#include "messages.hpp"
+
+namespace shardlings {
+
+/// Where the rows of a table lie in memory when rank r owns rows[r] of them: rank 0's rows first, then rank
+/// 1's, without gaps. A row has `width` elements.
+///
+/// Out: one slice for each rank, in elements. An embedding of 262,144 rows and 8,960 columns has more than
+/// 2^31
+///      of them, though neither number is large.
+inline std::vector<Slice> row_blocks(const std::vector<int>& rows, int width) {
+  // YOUR CODE BEGIN row_blocks
+  (void)rows, (void)width;
+  LAB_TODO("say which elements each rank's rows are");
+  // YOUR CODE END
+}
+
+/// x of rank `root` becomes x on every rank, by a binomial tree: in each round, every rank that has it sends
+/// it to one that has not, so that their number doubles.
+///
+/// In:  `x`: same count and type on every rank; full on the root.
+/// Out: the same everywhere, after ceil(log2 n) rounds. Each other rank receives it once.
+inline void tree_broadcast(const Communicator& comm, const Tensor& x, int root) {
+  // YOUR CODE BEGIN tree_broadcast
+  (void)comm, (void)x, (void)root;
+  LAB_TODO("in each round, all that have it send it on");
+  // YOUR CODE END
+}
+
+/// Sums over the ranks, and leaves the sum of block r on rank r. The blocks travel around the ring, rank to
+/// right neighbour; each rank adds its own part to what passes.
+///
+/// In:  `x`, one dimension; blocks[r]: the elements that rank r is to have the sum of. Blocks may be of any
+/// size,
+///      also empty, in any order, with gaps between them; they do not overlap. The same on every rank.
+/// Out: part(x, blocks[me]) is the sum over all ranks. The other blocks are used up (partial sums); gaps are
+/// left
+///      as they were.
+/// n - 1 messages a rank, one block each. New memory: one block.
+///
+/// Useful: send_recv(comm, out, to, in, from), part(x, block), add_into(sum, x), scratch.slice(0, count),
+///   Tensor scratch(rank.memory, Category::communication, x.dtype(), {count});
+inline void ring_reduce_scatter(Rank& rank, const Communicator& comm, const Tensor& x,
+                                const std::vector<Slice>& blocks) {
+  // YOUR CODE BEGIN ring_reduce_scatter
+  (void)rank, (void)comm, (void)x, (void)blocks;
+  LAB_TODO("pass the blocks around the ring, and add to each what is yours");
+  // YOUR CODE END
+}
+
+/// Every rank gets all blocks: block r of `out` becomes rank r's `in`. The blocks travel around the ring.
+///
+/// In:  `in`: this rank's block, as many elements as blocks[me] has. In place: `in` is part(out, blocks[me])
+///      itself (the same memory). Out of place: it is not, and stays as it is. `blocks` as above.
+/// Out: all blocks of `out`; gaps are left as they were. n - 1 messages a rank, one block each.
+inline void ring_all_gather(const Communicator& comm, const Tensor& in, const Tensor& out,
+                            const std::vector<Slice>& blocks) {
+  // YOUR CODE BEGIN ring_all_gather
+  (void)comm, (void)in, (void)out, (void)blocks;
+  LAB_TODO("pass the blocks around the ring until everybody has all");
+  // YOUR CODE END
+}
+
+/// out = the sum of all ranks' in: a reduce-scatter, and an all-gather of what it left.
+///
+/// In:  `in` and `out`, one dimension, same count (any, also 0 or fewer than ranks) and type. In place: they
+/// are
+///      the same memory. Out of place: `in` stays as it is. `sum_type`: what partial sums are kept and sent
+///      in. bf16 has 8 bits: added rank by rank in bf16, small contributions vanish beside a large partial
+///      sum.
+/// Out: the sum, rounded to the type of `out` once, when it is complete. It is gathered in that type.
+/// New memory: one block of sum_type; and if that is another type, a copy of x in it.
+///
+/// Useful: even_blocks(count, ranks), convert(from, to), and your own two.
+inline void ring_all_reduce(Rank& rank, const Communicator& comm, const Tensor& in, const Tensor& out,
+                            DType sum_type) {
+  // YOUR CODE BEGIN ring_all_reduce
+  (void)rank, (void)comm, (void)in, (void)out, (void)sum_type;
+  LAB_TODO("reduce-scatter, then all-gather");
+  // YOUR CODE END
+}
+
+}  // namespace shardlings
