@@ -11,12 +11,6 @@ namespace shardlings::comm_detail {
 
 namespace {
 
-std::unique_ptr<std::byte[]> copy_of(const Buffer& b) {
-  auto copy = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(b.bytes()));
-  if (b.count > 0) std::memcpy(copy.get(), b.data, static_cast<std::size_t>(b.bytes()));
-  return copy;
-}
-
 // The parts of the output that hold NaN while the operation is under way: all of it, without the input where
 // that is a piece of the output (the caller may read its input).
 std::array<std::pair<std::byte*, std::byte*>, 2> poisoned(const Call& call) {
@@ -52,19 +46,43 @@ Stage Stage::direct(const Call& call) {
   return s;
 }
 
-Stage Stage::letter(const Call& call) {
+StagePool::Piece StagePool::take(i64 bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    auto& same = idle_[bytes];
+    if (!same.empty()) {
+      Piece piece(same.back().release(), {shared_from_this(), bytes});
+      same.pop_back();
+      idle_bytes_ -= bytes;
+      return piece;
+    }
+  }
+  return {new std::byte[static_cast<std::size_t>(bytes)], {shared_from_this(), bytes}};
+}
+
+void StagePool::Return::operator()(std::byte* memory) const {
+  std::unique_ptr<std::byte[]> owned(memory);
+  const std::lock_guard lock(pool->mutex_);
+  if (pool->idle_bytes_ + bytes > kKept) return;
+  pool->idle_[bytes].push_back(std::move(owned));
+  pool->idle_bytes_ += bytes;
+}
+
+Stage Stage::letter(const Call& call, StagePool& pool) {
   Stage s;
-  s.own_in_ = copy_of(call.in);
+  s.own_in_ = pool.take(call.in.bytes());
+  if (call.in.count > 0)
+    std::memcpy(s.own_in_.get(), call.in.data, static_cast<std::size_t>(call.in.bytes()));
   s.in_ = s.own_in_.get();
   return s;
 }
 
-Stage Stage::checked(const Call& call) {
-  Stage s = letter(call);
+Stage Stage::checked(const Call& call, StagePool& pool) {
+  Stage s = letter(call, pool);
   s.checked_ = true;
   const bool in_place = call.in.count > 0 && call.in.data == call.out.data && call.in.count == call.out.count;
   if (!in_place) {
-    s.own_out_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(call.out.bytes()));
+    s.own_out_ = pool.take(call.out.bytes());
   }
   s.out_ = in_place ? s.in_ : s.own_out_.get();
   for (const auto& [begin, end] : poisoned(call)) {

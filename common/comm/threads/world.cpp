@@ -29,11 +29,50 @@ void pause() {
 #endif
 }
 
+bool has_parts(const Exchange& exchange) { return exchange.open && exchange.parts_taken < exchange.parts; }
+
 std::chrono::steady_clock::time_point clock_at(std::int64_t ns) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
 }
 
 }  // namespace
+
+void Gate::lock() {
+  for (int tries = 0; taken_.exchange(true, std::memory_order_acquire); ++tries) {
+    for (int i = 0; taken_.load(std::memory_order_relaxed) && i < 64; ++i) pause();
+    if (tries > 8) std::this_thread::yield();  // who holds it may have lost its core
+  }
+}
+
+void Ticket::reset() {
+  posted.store(false, std::memory_order_relaxed);
+  done.store(false, std::memory_order_relaxed);
+  stage = Stage();
+  call = Call();
+  text.clear();
+}
+
+void Exchange::prepare(ThreadGroup* owner) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;  // who gets it from the group comes through its gate
+  group = owner;
+  joined = 0;
+  counted = false;
+  members.clear();
+  arrived.store(0, kRelaxed);
+  holders.store(static_cast<int>(tickets.size()), kRelaxed);
+  timed.store(false, kRelaxed);
+  complete.store(false, kRelaxed);
+  open.store(false, kRelaxed);
+  parts_taken.store(0, kRelaxed);
+  // Not in Ticket::reset: another member may still look for parts when this one has gone.
+  for (Ticket& t : tickets) t.part_taken.store(false, kRelaxed);
+}
+
+void Exchange::release() {
+  if (holders.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  const std::lock_guard gate(group->gate);
+  group->free.push_back(this);
+}
 
 // What is done under the lock is short: where each rank has a core, looking again is faster than sleeping.
 World::Lock World::lock() {
@@ -80,16 +119,29 @@ std::shared_ptr<Group> World::group(const Group& parent, i64 sequence, int color
 
 // World rank of a ticket's owner.
 int World::member(const Exchange& exchange, std::size_t index) {
+  if (exchange.group != nullptr) return exchange.group->members[index];
   const Call& call = exchange.tickets[index].call;
   return call.group->members[static_cast<std::size_t>(call.me)];
 }
 
-std::shared_ptr<Exchange> World::join_collective(const Call& call) {
+Exchange& World::join_collective(const Call& call) {
   auto& group = static_cast<ThreadGroup&>(*call.group);
-  auto& entry = group.collectives[call.sequence];
-  if (!entry) entry = std::make_shared<Exchange>(static_cast<std::size_t>(group.size()));
-  std::shared_ptr<Exchange> exchange = entry;
-  if (exchange->arrived + 1 == group.size()) group.collectives.erase(call.sequence);
+  const std::lock_guard gate(group.gate);
+  const auto index = static_cast<std::size_t>(call.sequence - group.first);
+  if (index == group.collectives.size()) {
+    if (group.free.empty()) {
+      group.exchanges.push_back(std::make_unique<Exchange>(static_cast<std::size_t>(group.size())));
+      group.free.push_back(group.exchanges.back().get());
+    }
+    group.collectives.push_back(group.free.back());
+    group.free.pop_back();
+    group.collectives.back()->prepare(&group);
+  }
+  Exchange& exchange = *group.collectives[index];
+  if (++exchange.joined == group.size()) {  // the first of the list: every member has joined those before
+    group.collectives.pop_front();
+    ++group.first;
+  }
   return exchange;
 }
 
@@ -106,32 +158,49 @@ std::shared_ptr<Exchange> World::join_messages(const Call& call) {
 }
 
 std::shared_ptr<Operation> World::post(Rank& rank, const Call& call) {
-  const bool letter = call.kind == Kind::send && options_.buffered_send;
-  Stage stage = options_.checked ? Stage::checked(call) : letter ? Stage::letter(call) : Stage::direct(call);
-  Lock lock = this->lock();
-  if (failed_) throw RunFailed(failure_);
-  const auto exchange = call.message() ? join_messages(call) : join_collective(call);
-  const std::size_t index =
-      call.message() ? (call.kind == Kind::send ? 0 : 1) : static_cast<std::size_t>(call.me);
+  const bool message = call.message(), letter = call.kind == Kind::send && options_.buffered_send;
+  Stage stage = options_.checked ? Stage::checked(call, *pool_)
+                : letter         ? Stage::letter(call, *pool_)
+                                 : Stage::direct(call);
+  Lock lock(mutex_, std::defer_lock);
+  if (message) lock = this->lock();
+  if (failed_) {
+    if (!lock) lock = this->lock();
+    throw RunFailed(failure_);
+  }
+  // A message belongs to those who know it; a collective to its group.
+  const std::shared_ptr<Exchange> exchange =
+      message ? join_messages(call)
+              : std::shared_ptr<Exchange>(std::shared_ptr<void>(), &join_collective(call));
+  const std::size_t index = message ? (call.kind == Kind::send ? 0 : 1) : static_cast<std::size_t>(call.me);
   Ticket& ticket = exchange->tickets[index];
   ticket.call = call;
   ticket.stage = std::move(stage);
-  ticket.posted = true;
-  Slot& mine = slot(rank.rank());
-  mine.since = now_ns();
+  ticket.posted.store(true, std::memory_order_release);
+  if (rank.trace.recording) exchange->timed.store(true, std::memory_order_relaxed);
   if (letter) {  // on its way at once, received or not
     reserve_link(*exchange);
     ticket.begin = exchange->begin;
     ticket.end = exchange->end;
     ticket.done = true;
   }
-  if (++exchange->arrived == static_cast<int>(exchange->tickets.size())) {
-    mine.posting = &call;
-    check_fits(*exchange);
-    mine.posting = nullptr;
+  // From here on somebody else may complete the exchange, and after a failure nobody: see settle().
+  const int before = exchange->arrived.fetch_add(1, std::memory_order_acq_rel);
+  if ((before & kClosed) != 0) {
+    exchange->refused = true;
+    if (!lock) lock = this->lock();
+    throw RunFailed(failure_);
+  }
+  if (before + 1 == static_cast<int>(exchange->tickets.size())) {
+    refuse_unless_fits(*exchange, rank.rank(), call);
     start(exchange, rank.rank(), call.me, lock);
   }
-  return {exchange, &ticket};
+  if (message) return {exchange, &ticket};  // a letter outlives its sender's interest
+  return {&ticket, [](Ticket* mine) {       // the caller's last touch
+            Exchange& of = *mine->exchange;
+            mine->reset();
+            of.release();
+          }};
 }
 
 // When the exchange begins and ends. With a link: its members send one thing after the other; receiving is
@@ -151,11 +220,12 @@ void World::reserve_link(Exchange& exchange) {
 }
 
 void World::enqueue(int rank, const std::shared_ptr<Exchange>& exchange) {
+  if (exchange->group != nullptr) ++exchange->holders;
   slot(rank).jobs.push_back(exchange);
   slot(rank).jobs_wake.notify_one();
 }
 
-// All calls are there: decides who does the exchange.
+// All calls are there: decides who does the exchange. Takes the lock if it is needed and not held.
 void World::start(const std::shared_ptr<Exchange>& exchange, int poster, int place, Lock& lock) {
   Exchange& e = *exchange;
   const Call& call = e.tickets[0].call;
@@ -165,10 +235,13 @@ void World::start(const std::shared_ptr<Exchange>& exchange, int poster, int pla
     e.members.push_back({&t.call, t.stage.in(), t.stage.out()});
     bytes += total_bytes(t.call);
   }
-  // A buffered message has been on the link since it was sent.
-  if (!e.tickets[0].done || options_.link.none()) reserve_link(e);
   e.parts = message ? 1 : static_cast<int>(e.tickets.size());
   e.parts_left = e.parts;
+  if (!message && bytes <= kSmall && options_.link.none()) return start_small(e, place);
+  if (!lock) lock = this->lock();
+  // A buffered message has been on the link since it was sent.
+  if (!e.tickets[0].done || options_.link.none()) reserve_link(e);
+  e.counted = true;
   ++under_way_;
   if (!options_.link.none()) {
     e.complete = true;
@@ -187,7 +260,12 @@ void World::start(const std::shared_ptr<Exchange>& exchange, int poster, int pla
     const int r = member(e, i);
     if (r == poster) continue;
     Slot& s = slot(r);
-    if (s.inside != nullptr && s.inside->exchange == &e) {
+    bool waits = false;
+    {
+      const std::lock_guard gate(s.gate);
+      waits = s.inside != nullptr && s.inside->exchange == &e;
+    }
+    if (waits) {
       somebody_waits = true;
       if (s.asleep != nullptr) s.wake.notify_one();
     } else {
@@ -197,15 +275,25 @@ void World::start(const std::shared_ptr<Exchange>& exchange, int poster, int pla
   if (!somebody_waits) enqueue(poster, exchange);
 }
 
+// Without the lock: who posts last does it, helped by ranks that look for it. Those asleep are woken when it
+// is done.
+void World::start_small(Exchange& exchange, int place) {
+  if (exchange.timed) exchange.begin = now_ns();
+  exchange.complete.store(true, std::memory_order_release);
+  exchange.open.store(true, std::memory_order_release);
+  do_parts(exchange, place, true);
+}
+
 // ---------------------------------------------------------------- doing
 
 // Takes parts until none is left, beginning with `first`: a rank's own, whose memory its core's cache holds.
 // by_rank: on a rank's own thread.
 void World::do_parts(Exchange& exchange, int first, bool by_rank) {
-  const bool message = exchange.tickets[0].call.message();
+  const bool message = exchange.group == nullptr;
   for (int k = 0; k < exchange.parts; ++k) {
     const int part = (first + k) % exchange.parts;
-    if (exchange.tickets[static_cast<std::size_t>(part)].part_taken.exchange(true)) continue;
+    std::atomic<bool>& taken = exchange.tickets[static_cast<std::size_t>(part)].part_taken;
+    if (taken.load(std::memory_order_relaxed) || taken.exchange(true)) continue;
     ++exchange.parts_taken;
     move_part(exchange.members, message ? 1 : part);
     if (exchange.parts_left.fetch_sub(1) == 1) finish(exchange, by_rank);
@@ -214,14 +302,14 @@ void World::do_parts(Exchange& exchange, int first, bool by_rank) {
 
 // After this the owners may go on, and free what they lent: nothing here touches it any more.
 void World::finish(Exchange& exchange, bool by_rank) {
-  if (options_.link.none()) exchange.end = now_ns();
+  if (options_.link.none() && exchange.timed) exchange.end = now_ns();
   for (Ticket& t : exchange.tickets) {
     if (t.done) continue;  // a send that was done at once
     t.begin = exchange.begin;
     t.end = exchange.end;
     t.done = true;
   }
-  --under_way_;
+  if (exchange.counted) --under_way_;
   if (by_rank && exchange.blocked == 0) return;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < exchange.tickets.size(); ++i) slot(member(exchange, i)).wake.notify_one();
@@ -241,13 +329,14 @@ void World::communicate(Slot& mine) {
       do_parts(*exchange, mine.rank->rank(), false);
     } else {
       for (int part = 0; part < exchange->parts; ++part) {
-        move_part(exchange->members, exchange->tickets[0].call.message() ? 1 : part);
+        move_part(exchange->members, exchange->group == nullptr ? 1 : part);
       }
       lock.lock();
       mine.jobs_wake.wait_until(lock, clock_at(exchange->end), [&] { return failed_.load(); });
       lock.unlock();
       finish(*exchange, false);
     }
+    if (exchange->group != nullptr) exchange->release();
     lock.lock();
   }
 }
@@ -258,33 +347,39 @@ void World::wait(Rank& rank, Operation& operation) {
   auto& ticket = static_cast<Ticket&>(operation);
   Slot& mine = slot(rank.rank());
   if (!ticket.done) {
+    const std::int64_t now = now_ns(), until = now + kSpinNs;
     {
-      const Lock lock = this->lock();
+      const std::lock_guard gate(mine.gate);
       mine.inside = &ticket;
-      mine.since = now_ns();
+      mine.since = now;
     }
-    const std::int64_t until = now_ns() + kSpinNs;
     for (int tries = 0; !ticket.done && !failed_; ++tries) {
       if (ticket.exchange->open) do_parts(*ticket.exchange, ticket.call.me, true);
+      for (int i = 0; spins_ && i < 256 && !ticket.done && !has_parts(*ticket.exchange); ++i) pause();
       if (ticket.done || (spins_ ? now_ns() > until : tries == kYields)) break;
-      for (int i = 0; spins_ && i < 256 && !ticket.done; ++i) pause();
-      if (!ticket.done) std::this_thread::yield();  // whom we wait for may be on this very core
+      if (!has_parts(*ticket.exchange))
+        std::this_thread::yield();  // whom we wait for may be on this very core
     }
     if (!ticket.done && !failed_) block(rank.rank(), ticket);
   }
   if (failed_) settle(ticket);
   const std::string misuse = failed_ ? std::string() : ticket.stage.finish(ticket.call);
+  {
+    const std::lock_guard gate(mine.gate);
+    mine.inside = nullptr;
+    if (!failed_ && misuse.empty()) {
+      mine.last = ticket.call;
+      mine.any_completed = true;
+      mine.since = now_ns();
+      return;
+    }
+  }
   const Lock lock = this->lock();
-  mine.inside = nullptr;
-  if (failed_) throw RunFailed(failure_);
-  if (!misuse.empty()) {
+  if (!failed_) {
     fail_run(fmt::format("rank {} {} {} before wait()", rank.rank(), misuse, describe(ticket.call)),
              {rank.rank()});
-    throw RunFailed(failure_);
   }
-  mine.last = ticket.call;
-  mine.any_completed = true;
-  mine.since = now_ns();
+  throw RunFailed(failure_);
 }
 
 // Sleeps until the ticket is done or the run has failed; does parts that turn up.
@@ -292,21 +387,21 @@ void World::block(int rank, Ticket& ticket) {
   Exchange& exchange = *ticket.exchange;
   Slot& mine = slot(rank);
   const auto deadline = std::chrono::steady_clock::now() + options_.deadline;
-  const auto has_parts = [&] { return exchange.open && exchange.parts_taken < exchange.parts; };
   Lock lock(mutex_);
   ++exchange.blocked;
   while (!ticket.done && !failed_) {
     mine.asleep = &ticket;
     check_deadlock();
     const bool in_time =
-        mine.wake.wait_until(lock, deadline, [&] { return ticket.done || failed_ || has_parts(); });
+        mine.wake.wait_until(lock, deadline, [&] { return ticket.done || failed_ || has_parts(exchange); });
     if (!in_time && !failed_) {
+      const Frozen frozen(*this);
       std::vector<int> odd;
       const std::string why = explain_waiting(odd);
       fail_run(fmt::format("deadline of {} ms: {}", options_.deadline.count(), why), odd);
     }
     mine.asleep = nullptr;
-    if (has_parts()) {
+    if (has_parts(exchange)) {
       lock.unlock();
       do_parts(exchange, ticket.call.me, true);
       lock.lock();
@@ -315,12 +410,16 @@ void World::block(int rank, Ticket& ticket) {
   --exchange.blocked;
 }
 
-// The run has failed. An exchange that is complete is still done to its end; then nobody touches the buffers.
+// The run has failed. An exchange that all have joined is still done to its end; one that lacks a call is
+// closed, and post() refuses it. Then nobody touches the buffers.
 void World::settle(Ticket& ticket) {
   Exchange& exchange = *ticket.exchange;
+  const int arrived = exchange.arrived.fetch_or(kClosed) & ~kClosed;
+  if (arrived < static_cast<int>(exchange.tickets.size())) return;
+  while (!exchange.complete && !exchange.refused) std::this_thread::yield();  // the last member is in post()
+  if (exchange.refused) return;
   if (exchange.open) do_parts(exchange, ticket.call.me, true);
   Lock lock(mutex_);
-  if (!exchange.complete) return;  // and never will be: post() refuses
   ++exchange.blocked;
   Slot& mine = slot(ticket.call.group->members[static_cast<std::size_t>(ticket.call.me)]);
   mine.wake.wait(lock, [&] { return ticket.done.load(); });

@@ -4,6 +4,10 @@
 // computing. No thread but a caller in wait() ever blocks for another rank, so the order of operations on
 // different groups cannot deadlock by itself, and a real deadlock is exact: every live rank waits and nothing
 // is under way.
+//
+// Who guards what: World::mutex all that is slow or rare (messages, sleeping, jobs, failures); a group's gate
+// the list of its collectives; a slot's gate what its rank does now, which only reports ask for. A small
+// collective takes no more than the two gates and its own atomics.
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -24,49 +28,87 @@
 namespace shardlings::comm_detail {
 
 struct Exchange;
+struct ThreadGroup;
 
-/// One member's share of an exchange.
-struct Ticket : Operation {
-  bool posted = false;
+/// Held for a few instructions by threads that each have a core, else soon given up to them.
+class Gate {
+ public:
+  void lock();
+  void unlock() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_{false};
+};
+
+/// One member's share of an exchange. On cache lines of its own.
+struct alignas(64) Ticket : Operation {
+  std::atomic<bool> posted{false};
   std::atomic<bool> part_taken{false};  // the part of the exchange with this number
   Stage stage;
   Exchange* exchange = nullptr;
+  void reset();
 };
 
 /// One collective of a group, or one message (tickets: sender, receiver).
 struct Exchange {
   explicit Exchange(std::size_t size) : tickets(size) {
     for (Ticket& t : tickets) t.exchange = this;
+    members.reserve(size);
   }
   std::vector<Ticket> tickets;
-  int arrived = 0;
-  std::vector<Member> members;        // set when complete, as is what follows
-  std::atomic<bool> complete{false};  // all calls are there
-  std::atomic<bool> open{false};      // waiting ranks may take parts: no link decides when it happens
-  std::int64_t begin = 0, end = 0;    // now_ns(); with a link, the time it takes
+  int joined = 0;                  // members that know of it; guarded by the group's gate
+  std::atomic<int> arrived{0};     // members whose call is there; kClosed: no more of them
+  std::atomic<int> holders{0};     // members and communication threads that may still touch it
+  std::atomic<bool> timed{false};  // somebody records when it happens
+  bool counted = false;            // in World::under_way_
+  std::vector<Member> members;     // set when complete, as is what follows
   int parts = 0;
-  std::atomic<int> parts_taken{0}, parts_left{0};
+  std::int64_t begin = 0, end = 0;    // now_ns(); with a link, the time it takes
+  std::atomic<bool> complete{false};  // all calls are there
+  std::atomic<bool> refused{false};   // never will be complete: a call did not fit, or came too late
+  // Waiting ranks may take parts: no link decides when it happens. They look at this line again and again.
+  alignas(64) std::atomic<bool> open{false};
+  std::atomic<int> parts_taken{0};
+  alignas(64) std::atomic<int> parts_left{0};
   std::atomic<int> blocked{0};  // ranks that sleep until it is done
+
+  // Of a collective: takes it back when nobody holds it, and each member's ticket is its owner's again when
+  // done.
+  ThreadGroup* group = nullptr;
+
+  /// Ready for its members. The tickets were reset by their owners.
+  void prepare(ThreadGroup* owner);
+  void release();
 };
+
+constexpr int kClosed = 1 << 30;
 
 struct ThreadGroup : Group {
   using Group::Group;
-  std::map<i64, std::shared_ptr<Exchange>> collectives;  // not all calls are there yet
+  Gate gate;
+  // Collectives that not all members know of yet; the first is number `first`.
+  std::deque<Exchange*> collectives;
+  i64 first = 0;
+  std::vector<std::unique_ptr<Exchange>> exchanges;  // all there are of collectives
+  std::vector<Exchange*> free;                       // of these
   // Messages from one rank to another of which one side is there: all sends, or all receives.
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Exchange>>> messages;
 };
 
 /// What the others may know about a rank. Guarded by World::mutex, except where noted.
-struct Slot {
+struct alignas(64) Slot {
+  // Guarded by the gate:
+  Gate gate;
+  Ticket* inside = nullptr;  // it is inside wait() for this, and will do parts
+  std::int64_t since = 0;    // start of what it does now
+  Call last;                 // last completed
+  bool any_completed = false;
+  // Guarded by the mutex:
   enum State { running, returned, failed } state = running;
   Rank* rank = nullptr;
   const Call* posting = nullptr;  // it is inside post()
-  Ticket* inside = nullptr;       // it is inside wait() for this, and will do parts
-  Ticket* asleep = nullptr;       // and sleeps until it is done
-  std::condition_variable wake;   // the rank, asleep in wait()
-  std::int64_t since = 0;         // start of what it does now
-  Call last;                      // last completed
-  bool any_completed = false;
+  Ticket* asleep = nullptr;       // it sleeps in wait() until this is done
+  std::condition_variable wake;
   std::int64_t link_free = 0;  // when its outgoing link has sent all there is
   // Its communication thread:
   std::deque<std::shared_ptr<Exchange>> jobs;
@@ -96,10 +138,11 @@ class World final : public Backend {
 
   // world.cpp
   Lock lock();
-  std::shared_ptr<Exchange> join_collective(const Call& call);
+  Exchange& join_collective(const Call& call);
   std::shared_ptr<Exchange> join_messages(const Call& call);
   void reserve_link(Exchange& exchange);
   void start(const std::shared_ptr<Exchange>& exchange, int poster, int place, Lock& lock);
+  void start_small(Exchange& exchange, int place);
   void enqueue(int rank, const std::shared_ptr<Exchange>& exchange);
   void do_parts(Exchange& exchange, int first, bool by_rank);
   void finish(Exchange& exchange, bool by_rank);
@@ -107,16 +150,29 @@ class World final : public Backend {
   void block(int rank, Ticket& ticket);
   void settle(Ticket& ticket);
 
-  // report.cpp; all under the lock
+  // report.cpp; all under the lock.
+  /// All slots hold still while one looks into them. Nests.
+  class Frozen {
+   public:
+    explicit Frozen(const World& world);
+    ~Frozen();
+    Frozen(const Frozen&) = delete;
+    Frozen& operator=(const Frozen&) = delete;
+
+   private:
+    const World& world_;
+  };
   void fail_run(const std::string& cause, const std::vector<int>& odd, std::exception_ptr error = nullptr);
   void check_deadlock();
-  void check_fits(const Exchange& exchange);
+  void refuse_unless_fits(Exchange& exchange, int poster, const Call& call);
   std::string explain_waiting(std::vector<int>& odd) const;
   std::string explain_cycle(std::vector<int>& odd) const;
   std::string table(const std::vector<int>& odd) const;
 
   const RunOptions options_;
-  const bool spins_;  // while a rank waits: only where each has a core
+  const bool spins_;        // while a rank waits: only where each has a core
+  mutable int frozen_ = 0;  // how many Frozen there are
+  const std::shared_ptr<StagePool> pool_ = std::make_shared<StagePool>();
   std::vector<std::unique_ptr<Slot>> slots_;
   std::shared_ptr<ThreadGroup> everyone_;
   std::mutex mutex_;
