@@ -54,8 +54,21 @@ std::string milliseconds(std::int64_t ns) {
 
 }  // namespace
 
+World::Frozen::Frozen(const World& world) : world_(world) {
+  if (world_.frozen_++ > 0) return;
+  for (const auto& s : world_.slots_) s->gate.lock();
+}
+
+World::Frozen::~Frozen() {
+  if (--world_.frozen_ > 0) return;
+  for (const auto& s : world_.slots_) s->gate.unlock();
+}
+
 void World::fail_run(const std::string& cause, const std::vector<int>& odd, std::exception_ptr error) {
-  failure_ = cause + "\n" + table(odd);
+  {
+    const Frozen frozen(*this);
+    failure_ = cause + "\n" + table(odd);
+  }
   error_ = std::move(error);
   failed_ = true;
   for (auto& s : slots_) {
@@ -78,7 +91,10 @@ void World::finished(int rank, const std::exception_ptr& error) {
   const std::lock_guard lock(mutex_);
   Slot& mine = slot(rank);
   mine.state = error ? Slot::failed : Slot::returned;
-  mine.since = now_ns();
+  {
+    const Frozen frozen(*this);
+    mine.since = now_ns();
+  }
   if (own && !failed_) {
     fail_run(fmt::format("rank {} failed: {}", rank, why), {rank}, error);
   } else if (own && culprit_ == rank && !error_) {
@@ -113,28 +129,37 @@ void World::check_deadlock() {
     any = true;
   }
   if (!any) return;
+  const Frozen frozen(*this);
   std::vector<int> odd;
   const std::string why = explain_waiting(odd);
   fail_run("deadlock: " + why, odd);
 }
 
-// Called when the last member has called: all must have called the same.
-void World::check_fits(const Exchange& exchange) {
+// Called when the last member has called: all must have called the same. A message is posted under the lock.
+void World::refuse_unless_fits(Exchange& exchange, int poster, const Call& call) {
   const auto& tickets = exchange.tickets;
   const Call& first = tickets[0].call;
+  const auto refuse = [&](const std::string& cause, const std::vector<int>& odd) {
+    if (!failed_) {
+      slot(poster).posting = &call;
+      fail_run(cause, odd);
+      slot(poster).posting = nullptr;
+    }
+    exchange.refused = true;
+    throw RunFailed(failure_);
+  };
   if (first.message()) {
     const Call& second = tickets[1].call;
-    const bool same =
-        first.in.count == second.out.count && first.in.dtype == second.out.dtype && first.tag == second.tag;
-    if (same) return;
-    fail_run(fmt::format("mismatch on {}: rank {} calls {}, rank {} calls {}", first.group->name,
-                         member(exchange, 0), signature(first), member(exchange, 1), signature(second)),
-             {});
-    throw RunFailed(failure_);
+    if (first.in.count == second.out.count && first.in.dtype == second.out.dtype && first.tag == second.tag)
+      return;
+    return refuse(fmt::format("mismatch on {}: rank {} calls {}, rank {} calls {}", first.group->name,
+                              member(exchange, 0), signature(first), member(exchange, 1), signature(second)),
+                  {});
   }
   const auto fits_first = [&](const Ticket& t) { return fits(t.call, first); };
-  if (std::all_of(tickets.begin(), tickets.end(), fits_first)) return;
+  if (std::all_of(tickets.begin() + 1, tickets.end(), fits_first)) return;
 
+  const Lock lock = this->lock();
   std::map<std::string, std::vector<int>> camps;  // who calls what
   for (std::size_t i = 0; i < tickets.size(); ++i)
     camps[signature(tickets[i].call)].push_back(member(exchange, i));
@@ -152,8 +177,7 @@ void World::check_fits(const Exchange& exchange) {
     if (!majority) odd.insert(odd.end(), ranks.begin(), ranks.end());
   }
   if (odd.size() == tickets.size()) odd.clear();
-  fail_run(fmt::format("mismatch on {} #{}: {}", first.group->name, first.sequence, text), odd);
-  throw RunFailed(failure_);
+  refuse(fmt::format("mismatch on {} #{}: {}", first.group->name, first.sequence, text), odd);
 }
 
 // Why the waiting ranks wait: for ranks that do not wait themselves, or else for each other.
