@@ -1,8 +1,9 @@
 // What a message costs: ping-pong over growing sizes, a line through the times, and a long message that is
-// passed along a chain in few or many pieces. Predicted by the link's two numbers, and measured. --deadlock
+// passed along a chain of ranks, in few or many pieces. Predicted by two numbers, and measured. --deadlock
 // shows what happens when every rank sends first.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <numeric>
@@ -35,6 +36,7 @@ struct Options {
 
 constexpr i64 kShiftCount = 1000;  // floats
 constexpr std::array kPieces{1, 2, 4, 8, 16, 32, 64};
+constexpr int kTrips = 4;
 
 Tensor floats(Rank& rank, i64 count) {
   return Tensor(rank.memory, Category::communication, DType::f32, {count});
@@ -82,8 +84,6 @@ i64 turn_and_pass(Rank& rank, const Tensor& x) {
   }
   return wrong;
 }
-
-constexpr int kTrips = 4;
 
 /// x goes from rank 0 to the last rank and comes back, kTrips times.
 void ping_pong(Rank& rank, const Tensor& x) {

@@ -62,9 +62,6 @@ std::vector<Algorithm> algorithms() {
   const auto blocks = [](const Communicator& comm, const Tensor& x) {
     return even_blocks(x.numel(), comm.size());
   };
-  const auto mine = [blocks](const Communicator& comm, const Tensor& x) {
-    return part(x, blocks(comm, x)[static_cast<std::size_t>(comm.rank())]);
-  };
   using C = const Communicator&;
   using T = const Tensor&;
   return {
@@ -75,7 +72,9 @@ std::vector<Algorithm> algorithms() {
       {"ring", "reduce_scatter",
        [=](Rank& rank, C comm, T x, T) { ring_reduce_scatter(rank, comm, x, blocks(comm, x)); }},
       {"ring", "all_gather",
-       [=](Rank&, C comm, T x, T) { ring_all_gather(comm, mine(comm, x), x, blocks(comm, x)); }},
+       [=](Rank&, C comm, T x, T) {
+         ring_all_gather(comm, part(x, blocks(comm, x), comm.rank()), x, blocks(comm, x));
+       }},
       {"tree", "broadcast", [](Rank&, C comm, T x, T) { tree_broadcast(comm, x, 0); }, 1},
   };
 }

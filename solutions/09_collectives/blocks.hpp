@@ -17,6 +17,12 @@ inline std::vector<Slice> even_blocks(i64 n, int ranks) {
 /// The elements of x in `block`; shares x's memory. x has one dimension.
 inline Tensor part(const Tensor& x, const Slice& block) { return x.slice(block.begin, block.end); }
 
+/// Rank r's block of x. Ranks are counted around the ring: -1 is the last one, blocks.size() is rank 0 again.
+inline Tensor part(const Tensor& x, const std::vector<Slice>& blocks, int r) {
+  const int n = static_cast<int>(blocks.size());
+  return part(x, blocks[static_cast<std::size_t>((r % n + n) % n)]);
+}
+
 /// to[i] = from[i], rounded to the type of `to`. Both have the same number of elements, and may be the same.
 inline void convert(const Tensor& from, const Tensor& to) {
   require(from.numel() == to.numel(), "convert: two tensors of different sizes");

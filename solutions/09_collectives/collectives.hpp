@@ -1,7 +1,6 @@
 #pragma once
 // Shows how collectives are made of messages: a tree that broadcasts, and a ring that sums with every link
-// busy all the time. Left out: trees for sums, several rings at once, and everything that depends on the
-// wiring.
+// busy all the time. Left out: trees for sums, several rings at once, and whatever depends on the wiring.
 #include <algorithm>
 #include <vector>
 
@@ -14,9 +13,8 @@ namespace shardlings {
 /// Where the rows of a table lie in memory when rank r owns rows[r] of them: rank 0's rows first, then rank
 /// 1's, without gaps. A row has `width` elements.
 ///
-/// Out: one slice for each rank, in elements. An embedding of 262,144 rows and 8,960 columns has more than
-/// 2^31
-///      of them, though neither number is large.
+/// Out: one slice for each rank, in elements. An embedding of 262,144 rows and 8,960 columns has more of
+///      them than an int can count, though neither number is large.
 inline std::vector<Slice> row_blocks(const std::vector<int>& rows, int width) {
   // SOLUTION BEGIN row_blocks
   std::vector<Slice> blocks;
@@ -54,27 +52,26 @@ inline void tree_broadcast(const Communicator& comm, const Tensor& x, int root) 
 /// Sums over the ranks, and leaves the sum of block r on rank r. The blocks travel around the ring, rank to
 /// right neighbour; each rank adds its own part to what passes.
 ///
-/// In:  `x`, one dimension; blocks[r]: the elements that rank r is to have the sum of. Blocks may be of any
-/// size,
-///      also empty, in any order, with gaps between them; they do not overlap. The same on every rank.
-/// Out: part(x, blocks[me]) is the sum over all ranks. The other blocks are used up (partial sums); gaps are
-/// left
-///      as they were.
+/// In:  `x`, one dimension; blocks[r]: the elements of which rank r is to have the sum. Blocks are the same
+/// on
+///      every rank and do not overlap. They may have any size, also 0, any order, and gaps between them.
+/// Out: part(x, blocks, me) is the sum over all ranks. The other blocks are used up (partial sums). What lies
+///      in no block is left as it was.
 /// n - 1 messages a rank, one block each. New memory: one block.
 ///
-/// Useful: send_recv(comm, out, to, in, from), part(x, block), add_into(sum, x), scratch.slice(0, count),
+/// Useful: send_recv(comm, out, to, in, from), part(x, blocks, r), add_into(sum, x), scratch.slice(0, count),
 ///   Tensor scratch(rank.memory, Category::communication, x.dtype(), {count});
 inline void ring_reduce_scatter(Rank& rank, const Communicator& comm, const Tensor& x,
                                 const std::vector<Slice>& blocks) {
   // SOLUTION BEGIN ring_reduce_scatter
   const int n = comm.size(), me = comm.rank();
   const int right = (me + 1) % n, left = (me - 1 + n) % n;
-  const auto block = [&](int r) { return part(x, blocks[static_cast<std::size_t>((r + 2 * n) % n)]); };
   i64 largest = 0;
   for (const Slice& b : blocks) largest = std::max(largest, b.size());
   const Tensor scratch(rank.memory, Category::communication, x.dtype(), {largest});
   for (int step = 1; step < n; ++step) {
-    const Tensor leaving = block(me - step), passing = block(me - step - 1);
+    const Tensor leaving = part(x, blocks, me - step);
+    const Tensor passing = part(x, blocks, me - step - 1);
     const Tensor arrived = scratch.slice(0, passing.numel());
     send_recv(comm, leaving, right, arrived, left);
     add_into(passing, arrived);
@@ -86,17 +83,19 @@ inline void ring_reduce_scatter(Rank& rank, const Communicator& comm, const Tens
 
 /// Every rank gets all blocks: block r of `out` becomes rank r's `in`. The blocks travel around the ring.
 ///
-/// In:  `in`: this rank's block, as many elements as blocks[me] has. In place: `in` is part(out, blocks[me])
+/// In:  `in`: this rank's block, as many elements as blocks[me] has. In place: `in` is part(out, blocks, me)
 ///      itself (the same memory). Out of place: it is not, and stays as it is. `blocks` as above.
 /// Out: all blocks of `out`; gaps are left as they were. n - 1 messages a rank, one block each.
 inline void ring_all_gather(const Communicator& comm, const Tensor& in, const Tensor& out,
                             const std::vector<Slice>& blocks) {
   // SOLUTION BEGIN ring_all_gather
   const int n = comm.size(), me = comm.rank();
-  const auto block = [&](int r) { return part(out, blocks[static_cast<std::size_t>((r + n) % n)]); };
-  if (in.raw() != block(me).raw()) block(me).copy_from(in);
+  const Tensor own = part(out, blocks, me);
+  if (in.raw() != own.raw()) own.copy_from(in);
   for (int step = 0; step < n - 1; ++step) {
-    send_recv(comm, block(me - step), (me + 1) % n, block(me - step - 1), (me - 1 + n) % n);
+    const Tensor leaving = part(out, blocks, me - step);
+    const Tensor arriving = part(out, blocks, me - step - 1);
+    send_recv(comm, leaving, (me + 1) % n, arriving, (me - 1 + n) % n);
   }
   // SOLUTION STUB (void)comm, (void)in, (void)out, (void)blocks;
   // SOLUTION STUB LAB_TODO("pass the blocks around the ring until everybody has all");
@@ -105,11 +104,9 @@ inline void ring_all_gather(const Communicator& comm, const Tensor& in, const Te
 
 /// out = the sum of all ranks' in: a reduce-scatter, and an all-gather of what it left.
 ///
-/// In:  `in` and `out`, one dimension, same count (any, also 0 or fewer than ranks) and type. In place: they
-/// are
-///      the same memory. Out of place: `in` stays as it is. `sum_type`: what partial sums are kept and sent
-///      in. bf16 has 8 bits: added rank by rank in bf16, small contributions vanish beside a large partial
-///      sum.
+/// In:  `in` and `out`, one dimension, same count (any, also 0 or fewer than ranks) and type. In place: both
+///      are the same memory. Out of place: `in` stays as it is. `sum_type`: what partial sums are kept and
+///      sent in. bf16 has 8 bits: added rank by rank in bf16, what is small beside the sum so far vanishes.
 /// Out: the sum, rounded to the type of `out` once, when it is complete. It is gathered in that type.
 /// New memory: one block of sum_type; and if that is another type, a copy of x in it.
 ///
@@ -118,13 +115,13 @@ inline void ring_all_reduce(Rank& rank, const Communicator& comm, const Tensor& 
                             DType sum_type) {
   // SOLUTION BEGIN ring_all_reduce
   const std::vector<Slice> blocks = even_blocks(in.numel(), comm.size());
-  const Slice mine = blocks[static_cast<std::size_t>(comm.rank())];
+  const int me = comm.rank();
   const bool same_type = sum_type == out.dtype();
   const Tensor sums = same_type ? out : Tensor(rank.memory, Category::communication, sum_type, in.shape());
   if (in.raw() != sums.raw()) convert(in, sums);
   ring_reduce_scatter(rank, comm, sums, blocks);
-  if (!same_type) convert(part(sums, mine), part(out, mine));
-  ring_all_gather(comm, part(out, mine), out, blocks);
+  if (!same_type) convert(part(sums, blocks, me), part(out, blocks, me));
+  ring_all_gather(comm, part(out, blocks, me), out, blocks);
   // SOLUTION STUB (void)rank, (void)comm, (void)in, (void)out, (void)sum_type;
   // SOLUTION STUB LAB_TODO("reduce-scatter, then all-gather");
   // SOLUTION END

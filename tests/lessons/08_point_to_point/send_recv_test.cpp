@@ -103,8 +103,7 @@ TEST(SendRecv, IsOneMessageEachWay) {
   }
 }
 
-// Robustness. Rejects: returning before the message is there. While a rank is late, nothing of it can have
-// arrived.
+// Robustness. Rejects: returning before the message is there. Nothing can have come from a rank that is late.
 TEST(SendRecv, WaitsForALateRank) {
   for (const bool buffered : {true, false}) {
     lesson::run_on(

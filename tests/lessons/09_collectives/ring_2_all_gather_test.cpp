@@ -68,8 +68,7 @@ TEST(RingAllGather, InPlace) {
 }
 
 // Traffic. Rejects: each rank sends its block to all others itself: the same bytes while blocks are equal,
-// but its own block n - 1 times instead of each block once. All but that of the right neighbour, who sent it
-// first.
+// but its own block n - 1 times instead of each block once. All but that of the right neighbour, who sent it.
 TEST(RingAllGather, PassesEachBlockOnOnce) {
   for (const int n : lesson::kRingSizes) {
     const Layout layout = lesson::layout_with_gaps(n);

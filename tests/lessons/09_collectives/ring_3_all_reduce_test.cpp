@@ -87,8 +87,7 @@ TEST(RingAllReduce, SendsTwiceTheTensorWithoutTwoBlocks) {
 
 constexpr i64 kBf16Count = 64;
 
-/// 256 from rank 0 and 1 from each of the others: 263 on 8 ranks. Between 256 and 512 bf16 has every second
-/// number.
+/// 256 from rank 0 and 1 from each of the others: 263 on 8 ranks. From 256 on bf16 is even.
 Tensor large_and_small(Rank& rank) {
   return lesson::tensor_of(rank, std::vector<double>(kBf16Count, rank.rank() == 0 ? 256 : 1), DType::bf16);
 }

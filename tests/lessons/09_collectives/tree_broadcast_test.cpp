@@ -48,8 +48,7 @@ std::vector<std::vector<int>> destinations(int ranks, int root) {
 }
 
 // Order. Rejects: the root sends to one after the other (n - 1 rounds), and a chain (n - 1 rounds too).
-// Values and the bytes received are right in both. A round is the time of one message; a rank sends one at a
-// time.
+// Values and the bytes received are right in both. A round is one message; a rank sends one at a time.
 TEST(TreeBroadcast, DoublesTheNumberOfRanksInEachRound) {
   for (const int n : {2, 3, 4, 5, 8}) {
     for (const int root : {0, n - 1}) {
