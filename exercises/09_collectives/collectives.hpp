@@ -37,9 +37,8 @@ inline void tree_broadcast(const Communicator& comm, const Tensor& x, int root) 
 /// Sums over the ranks, and leaves the sum of block r on rank r. The blocks travel around the ring, rank to
 /// right neighbour; each rank adds its own part to what passes.
 ///
-/// In:  `x`, one dimension; blocks[r]: the elements of which rank r is to have the sum. Blocks are the same
-/// on
-///      every rank and do not overlap. They may have any size, also 0, any order, and gaps between them.
+/// In:  `x`, one dimension; blocks[r]: the elements of which rank r is to have the sum. Every rank gives the
+///      same blocks. They do not overlap, and may have any size, also 0, any order, and gaps between them.
 /// Out: part(x, blocks, me) is the sum over all ranks. The other blocks are used up (partial sums). What lies
 ///      in no block is left as it was.
 /// n - 1 messages a rank, one block each. New memory: one block.
