@@ -97,17 +97,23 @@ std::optional<double> validate(const Training& t, i64 batches, bool may_stop) {
   require(t.validation != nullptr, "validation_loss: there is no validation text");
   const i64 all = t.validation->size();
   const i64 count = batches <= 0 ? all : std::min(batches, all);
-  double sum = 0;
-  i64 counted = 0;
-  for (i64 k = 0; k < count; ++k) {
+  double sum = 0, counted = 0;
+  for (i64 first = 0; first < count; first += t.rank.size()) {  // each rank one of the next batches
     if (may_stop && over_ranks(t.rank, {InterruptGuard::requested() ? 1.0 : 0.0}, Reduce::max)[0] > 0)
       return {};
+    // A rank for which none is left repeats the last one and does not count it: a strategy may need all
+    // ranks.
+    const i64 k = std::min(first + t.rank.rank(), count - 1);
+    const bool counts = first + t.rank.rank() < count;
     const data::Batch batch = t.validation->at(k * all / count);
     const MicroBatch mb = micro_batch_of(batch, 0, batch.counted, true, /*training=*/false);
-    sum += evaluate(t.rank, t.model, mb, t.strategy) * static_cast<double>(batch.counted);
-    counted += batch.counted;
+    const double loss = evaluate(t.rank, t.model, mb, t.strategy);
+    if (!counts) continue;
+    sum += loss * static_cast<double>(batch.counted);
+    counted += static_cast<double>(batch.counted);
   }
-  return sum / static_cast<double>(counted);
+  const auto total = over_ranks(t.rank, {sum, counted}, Reduce::sum);
+  return total[0] / total[1];
 }
 }  // namespace
 

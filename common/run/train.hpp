@@ -58,8 +58,8 @@ struct TrainResult {
 /// as it is.
 TrainResult train(const Training& t, const TrainOptions& options);
 
-/// Mean loss over `batches` batches of the validation text, spread evenly (0 = all of it); every rank
-/// evaluates the same.
+/// Mean loss over `batches` batches of the validation text, spread evenly (0 = all of it). Ranks share the
+/// batches; every token counts once. Collective.
 double validation_loss(const Training& t, i64 batches);
 
 /// A loader's batch as the model takes it. `counted` = counted targets of the whole step, over ranks and

@@ -112,6 +112,21 @@ TEST_F(TrainTest, SignalStopsAfterTheStep) {
   });
 }
 
+// Rejects: a batch that two ranks count, one that nobody counts, a mean of the ranks' means, ranks that
+// evaluate different numbers of batches (5 do not divide among 2 or 3).
+TEST_F(TrainTest, RanksShareTheValidationText) {
+  double alone = 0;
+  for (const int ranks : {1, 2, 3, 8}) {
+    run_ranks(ranks, [&](Rank& rank) {
+      TinyRun t(rank);
+      const data::Sequential validation(tiny_text(1), 2, 8);
+      const double loss = run::validation_loss({rank, t.model, t.single, t.loader, &validation}, 5);
+      if (ranks == 1) alone = loss;
+      EXPECT_NEAR(loss, alone, 1e-12) << ranks << " ranks";
+    });
+  }
+}
+
 /// Sends the signal in the first forward pass of the first validation, and counts the passes after it.
 struct Impatient : Single {
   using Single::Single;
