@@ -1,0 +1,6 @@
+// Waits for what was posted. A rank without data posted nothing.
+// MUTANT BEGIN end_step
+    for (Work& work : works_) work.wait();
+    works_.clear();
+    return Single::end_step(rate);
+// MUTANT END
