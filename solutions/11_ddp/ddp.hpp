@@ -82,6 +82,7 @@ inline run::GlobalStep step_over(Rank& rank, const Communicator& comm, Gpt& mode
   for (const data::Batch& batch : batches) counted += static_cast<double>(batch.counted);
   const i64 tokens = static_cast<i64>(sums_over(rank, comm, counted, 0).first);
   std::vector<MicroBatch> micro_batches;
+  micro_batches.reserve(batches.size());
   for (const data::Batch& batch : batches)
     micro_batches.push_back(run::micro_batch_of(batch, step, tokens, &batch == &batches.back()));
   const StepResult mine = train_step(rank, model, strategy, micro_batches, rate);
