@@ -54,10 +54,11 @@ GlobalStep do_step(const Training& t, const std::vector<data::Batch>& batches, i
     where = first_bad_tensor(t.rank, t.model, t.strategy, mb);
   }
   if (where.empty()) where = "no single tensor: a sum overflowed";
+  const auto shown = [](double x) { return std::isnan(x) ? std::abs(x) : x; };  // "nan", never "-nan"
   fail(fmt::format(
       "step {}: loss {}, gradient norm {}; the first bad tensor is {}. The weights of step {} are untouched; "
       "try a smaller learning rate or clipping",
-      step, result.loss, result.norm, where, step));
+      step, shown(result.loss), shown(result.norm), where, step));
 }
 
 }  // namespace
