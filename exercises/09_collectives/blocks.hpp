@@ -10,6 +10,7 @@ namespace shardlings {
 /// One block a rank, in rank order: n elements shared out as evenly as possible.
 inline std::vector<Slice> even_blocks(i64 n, int ranks) {
   std::vector<Slice> blocks;
+  blocks.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) blocks.push_back(my_slice(n, r, ranks));
   return blocks;
 }
