@@ -272,6 +272,23 @@ TEST(Train, TheCallerMayDealOutTheDataAndDoTheStep) {
   });
 }
 
+// Rejects: a batch or a vocabulary that is not the configuration's or the tokenizer's, parts of the text that
+// are the same, an unknown model that is accepted.
+TEST_F(TrainTest, TextTaskIsModelAndText) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "line " + std::to_string(i) + "\n";
+  write("text.txt", text);
+  const run::TextTask task = run::text_task("char", at("text.txt"), 0, 0.25);
+  EXPECT_EQ(task.batch, 12);
+  EXPECT_EQ(task.config.channels, 128);
+  EXPECT_EQ(task.config.dropout, 0.25);
+  EXPECT_EQ(task.config.vocab, task.tokenizer->vocab_size());
+  EXPECT_GT(task.train.size(), 5 * task.validation.size());
+  EXPECT_GT(task.validation.size(), 1);
+  EXPECT_EQ(run::text_task("char", at("text.txt"), 5).batch, 5);
+  EXPECT_THROW(run::text_task("chat", at("text.txt"), 0), UsageError);
+}
+
 // Rejects: more ranks than sequences, accepted; a sentence without the numbers.
 TEST(TextTask, NeedsASequenceForEachRank) {
   EXPECT_NO_THROW(run::check_ranks_have_work(12, 12));

@@ -63,6 +63,32 @@ struct Seen {
 
 constexpr double kRate = 1e-2;
 
+/// lesson::run_on, where ranks that do not call the same things are the fault to be found: says so in the
+/// words of the lesson, and then what the library saw.
+inline void run_on_saying(const std::string& hint, int ranks, const std::function<void(Rank&)>& body) {
+  try {
+    lesson::run_on(ranks, body);
+  } catch (const Todo&) {
+    throw;
+  } catch (const Error& error) {
+    ADD_FAILURE() << hint << "\n" << error.what();
+  }
+}
+
+/// How the norm of a first step probably came to be wrong.
+inline std::string norm_hint(double got, double want, int ranks) {
+  const double ratio = got / want, n = ranks;
+  if (ranks > 1 && std::abs(ratio - n) < 1e-3 * n)
+    return fmt::format(". The first is {} times too large: added up twice?", ranks);
+  if (ranks > 1 && std::abs(ratio * n - 1) < 1e-3) {
+    return fmt::format(
+        ". The first is {} times too small: averaged, although the losses were divided by the tokens of all "
+        "ranks before backward?",
+        ranks);
+  }
+  return ratio < 0.99 ? ". The first is too small: were all ranks' gradients in it?" : "";
+}
+
 /// One rank that plays all of them: it makes the gradient of each rank's micro-batches from zero, and adds
 /// these up in rank order. This is the order in which the library's all_reduce adds.
 struct Reference {
@@ -111,9 +137,10 @@ inline Seen one_rank(const std::vector<StepData>& steps, const AdamConfig& adam 
 }
 
 /// The same with a rank for each entry of a step, and your code.
-inline std::vector<Seen> all_ranks(int ranks, const std::vector<StepData>& steps,
-                                   const AdamConfig& adam = {}) {
-  return lesson::on_each_rank<Seen>(ranks, [&](Rank& rank) {
+inline std::vector<Seen> all_ranks(int ranks, const std::vector<StepData>& steps, const AdamConfig& adam = {},
+                                   const std::string& hint = "the ranks did not call the same things") {
+  std::vector<Seen> all(static_cast<std::size_t>(ranks));
+  run_on_saying(hint, ranks, [&](Rank& rank) {
     Gpt model(small_config());
     Ddp ddp(rank, rank.world(), model, adam);
     Seen seen;
@@ -125,8 +152,9 @@ inline std::vector<Seen> all_ranks(int ranks, const std::vector<StepData>& steps
       seen.norms.push_back(result.norm);
     }
     seen.weights = lesson::values_of(ddp.flat().values);
-    return seen;
+    all[static_cast<std::size_t>(rank.rank())] = seen;
   });
+  return all;
 }
 
 }  // namespace shardlings::ddp_test
