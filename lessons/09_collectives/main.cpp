@@ -111,7 +111,8 @@ std::vector<Line> measure(Rank& rank, const Options& options, const run::RunDir*
   std::optional<run::MetricsWriter> metrics;
   if (folder != nullptr) {
     metrics.emplace(folder->file("metrics.jsonl"));
-    fmt::print(kRow, "ranks", "bytes", "", "predicted ms", "measured ms", "algbw GB/s", "busbw GB/s");
+    if (!options.common.quiet)
+      fmt::print(kRow, "ranks", "bytes", "", "predicted ms", "measured ms", "algbw GB/s", "busbw GB/s");
   }
   const Tensor buffer = floats(rank, options.bytes() / 4), scratch = floats(rank, options.bytes() / 4);
   std::vector<Line> lines;
@@ -176,10 +177,10 @@ run::Table check(Rank& rank) {
   return table;
 }
 
-/// Over bytes, on all ranks, all that do an all_reduce; the ring's prediction dashed.
+/// Over bytes, on all ranks, all that do an all_reduce; predictions dashed.
 run::Figure figure_of(const std::vector<Line>& lines, const std::string& title, const char* y_label,
                       const std::function<double(const Line&, double)>& y) {
-  run::Figure figure{title, "bytes", y_label, {}, true, true};
+  run::Figure figure{title, "bytes", y_label, {}, true};
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.operation != "all_reduce") continue;
     run::Curve measured{algorithm.title(), {}}, predicted{algorithm.title() + ", predicted", {}, true};
@@ -229,9 +230,10 @@ int program(int argc, char** argv) {
     report.rows = table.rows();
     report.figures = {
         figure_of(lines, "All-reduce: time", "ms", [](const Line&, double s) { return s * 1e3; }),
-        figure_of(lines, "All-reduce: bus bandwidth", "GB/s", [](const Line& line, double s) {
-          return 1e-9 * bus_bandwidth(line.operation, line.ranks, line.bytes, s);
+        figure_of(lines, "All-reduce: bus bandwidth", "MB/s", [](const Line& line, double s) {
+          return 1e-6 * bus_bandwidth(line.operation, line.ranks, line.bytes, s);
         })};
+    report.figures.front().log_y = true;
     run::write_trace_json(folder->file("trace.json"), records);
     run::write_report(folder->file("report.html"), report);
     fmt::print("\n{}\ntrace   {}\nreport  {}\n", table.text(), folder->file("trace.json"),
