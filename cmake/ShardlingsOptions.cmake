@@ -45,3 +45,11 @@ else()
   add_library(shardlings_openmp INTERFACE)
   target_link_libraries(shardlings_openmp INTERFACE OpenMP::OpenMP_CXX)
 endif()
+
+# Ranks as processes. Without MPI all else works, and `--backend mpi` says what to install.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI COMPONENTS CXX)
+set(SHARDLINGS_MPI ${MPI_CXX_FOUND})
+if(NOT SHARDLINGS_MPI)
+  message(STATUS "MPI not found: ranks are threads only (Debian: libopenmpi-dev openmpi-bin)")
+endif()

@@ -36,7 +36,8 @@ struct RunOptions {
   bool checked = true;        ///< new memory and outputs hold NaN until written; inputs are checksummed
   bool buffered_send = true;  ///< false: a send is done when it is received, as NCCL's. Tests run both.
   int threads = 0;            ///< compute threads per rank; 0 = max(1, cores / ranks)
-  Link link;                  ///< what a transfer takes; none: as fast as memory allows
+  bool check_calls = true;    ///< processes: compare calls before data moves. Threads always do.
+  Link link;                  ///< threads: what a transfer takes; none: as fast as memory allows
 };
 
 class Rank;
@@ -115,6 +116,7 @@ class Rank {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int threads() const { return threads_; }  ///< compute threads of this rank
+  int cores() const { return cores_; }      ///< that all ranks together have
   Communicator& world() { return world_; }
   MemoryLedger memory;
   TrafficLedger traffic;
@@ -124,7 +126,7 @@ class Rank {
   friend class Communicator;
   friend class Work;
   friend struct RankLauncher;
-  int rank_ = 0, size_ = 1, threads_ = 1;
+  int rank_ = 0, size_ = 1, threads_ = 1, cores_ = 1;
   Communicator world_;
   comm_detail::Backend* backend_ = nullptr;
 };

@@ -7,24 +7,10 @@
 
 #include <algorithm>
 
+#include "comm/launcher.hpp"
 #include "comm/threads/world.hpp"
 
 namespace shardlings {
-
-/// Fills in what a Rank keeps private.
-struct RankLauncher {
-  static void place(Rank& rank, int number, int ranks, int threads) {
-    rank.rank_ = number;
-    rank.size_ = ranks;
-    rank.threads_ = threads;
-  }
-  static void connect(Rank& rank, comm_detail::World& world) {
-    rank.backend_ = &world;
-    rank.world_.owner_ = &rank;
-    rank.world_.group_ = world.everyone();
-    rank.world_.me_ = rank.rank_;
-  }
-};
 
 int available_cores() {
   cpu_set_t set;
@@ -45,14 +31,14 @@ void run_ranks(int ranks, const std::function<void(Rank&)>& body, const RunOptio
   std::vector<Rank*> pointers;
   for (int r = 0; r < ranks; ++r) {
     all.push_back(std::make_unique<Rank>());
-    RankLauncher::place(*all.back(), r, ranks, threads);
+    RankLauncher::place(*all.back(), r, ranks, threads, available_cores());
     all.back()->memory.poison_new_memory = options.checked;
     pointers.push_back(all.back().get());
   }
   comm_detail::World world(pointers, options);
   std::vector<std::thread> running;
   for (Rank* rank : pointers) {
-    RankLauncher::connect(*rank, world);
+    RankLauncher::connect(*rank, world, world.everyone());
     running.emplace_back([&world, &body, rank] {
 #ifdef _OPENMP
       omp_set_num_threads(rank->threads());  // holds for the calling thread only
