@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 
+#include "comm/mpi/environment.hpp"
 #include "core/error.hpp"
 
 namespace shardlings::run {
@@ -226,6 +227,8 @@ void Flags::parse(int argc, const char* const* argv) {
   for (const auto& rule : impl_->rules) rule();
 }
 
+bool Flags::given(const std::string& name) const { return impl_->app.count(name) > 0; }
+
 std::map<std::string, std::string> Flags::values() const {
   std::map<std::string, std::string> all;
   for (const auto& e : impl_->entries) all[e->name.substr(2)] = e->text();
@@ -250,22 +253,62 @@ std::string Flags::help() const {
   return text;
 }
 
+namespace {
+
+// From the environment: threads or processes, and how many.
+void settle_backend(CommonFlags& common, bool ranks_given) {
+  const std::optional<MpiEnvironment> job = mpi_environment();
+  if (!job) {
+    if (common.backend == "mpi")
+      fail_usage(
+          fmt::format("--backend mpi: ranks are processes, which mpirun or srun starts: mpirun -n {} "
+                      "PROGRAM FLAGS (more ranks than cores: --oversubscribe; as root: "
+                      "--allow-run-as-root). docs/mpi.md has more.",
+                      common.ranks));
+    common.backend = "threads";
+    return;
+  }
+  if (common.backend == "threads") {
+    if (job->size > 1)
+      fail_usage(
+          fmt::format("--backend threads: {} started {} processes, and each would train all ranks; start "
+                      "the program without it.",
+                      job->launcher, job->size));
+    return;
+  }
+  if (!built_with_mpi())
+    fail_usage("This build has no MPI. Install libopenmpi-dev and openmpi-bin, and run ./lab setup.");
+  common.backend = "mpi";
+  if (ranks_given && job->size > 0 && common.ranks != job->size)
+    fail_usage(fmt::format("--ranks {}: {} started {} process{}, and each is one rank; leave --ranks out.",
+                           common.ranks, job->launcher, job->size, job->size == 1 ? "" : "es"));
+  if (job->size > 0) common.ranks = job->size;
+}
+
+}  // namespace
+
 void CommonFlags::add_to(Flags& flags, const std::string& built_impl) {
   impl = built_impl;
   flags.add("--ranks", ranks, "How many ranks train together").at_least(1);
   flags.add("--steps", steps, "Optimizer steps").at_least(0);
   flags.add("--seed", seed, "Seed of everything that is drawn at random").at_least(0);
   flags.add("--threads", threads, "Compute threads per rank; 0 = cores / ranks").at_least(0);
-  flags.add_choice("--backend", backend, {"threads"}, "What carries messages between ranks");
+  flags.add_choice("--backend", backend, {"auto", "threads", "mpi"},
+                   "What carries messages between ranks; auto: mpi under mpirun or srun, else threads");
   flags.add(
       "--link", link,
       "Pretend that ranks are joined by none, nvlink4, pcie4, ib-ndr, eth10g, eth1g, or microseconds,GB/s");
   flags.add("--deadline", deadline, "Seconds a rank waits for the others before the run fails").above(0);
+  flags.add("--check-comm", check_comm, "Processes compare their calls before data move (threads always do)");
   flags.add("--checked", checked, "Catch buffers that are touched while an operation is under way");
   flags.add_choice("--device", device, {"cpu"}, "Where ranks compute");
   flags.add_choice("--impl", impl, {"reference", "yours"}, "Whose code of the exercise");
   flags.add("--run-dir", run_dir, "Folder for what the run leaves; empty: runs/<slug>-<time>");
   flags.add("--quiet", quiet, "No progress line");
+  flags.add_rule([this, &flags] {
+    settle_backend(*this, flags.given("--ranks"));
+    chosen = flags.values();
+  });
   flags.add_rule([this, built_impl] {
     if (impl == built_impl) return;
     fail_usage(fmt::format(
@@ -301,24 +344,35 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   return best;
 }
 
-int main_guard(const std::function<int()>& body) {
+int say_failure(const std::exception_ptr& error) {
   const auto say = [](const std::string& sentence) {
     std::fflush(stdout);
     fmt::print(stderr, "{}\n", sentence);
+    std::fflush(stderr);
   };
   try {
-    return body();
+    std::rethrow_exception(error);
   } catch (const HelpShown&) {
     return 0;
-  } catch (const UsageError& error) {
-    say(error.what());
+  } catch (const FailureShown& shown) {
+    return shown.code;
+  } catch (const UsageError& usage) {
+    say(usage.what());
     return 2;
   } catch (const Todo& todo) {
     say(fmt::format("{}\nThis gap is yours to fill. `./lab hint` helps.", todo.what()));
     return 3;
-  } catch (const std::exception& error) {
-    say(error.what());
+  } catch (const std::exception& failure) {
+    say(failure.what());
     return 1;
+  }
+}
+
+int main_guard(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (...) {
+    return say_failure(std::current_exception());
   }
 }
 

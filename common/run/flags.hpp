@@ -2,6 +2,7 @@
 // The command line of every program: typed flags with their defaults in --help, and one sentence for each
 // mistake. A thin layer over CLI11, which stays in flags.cpp. Also the last line of defence of every main():
 // main_guard.
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +16,12 @@ namespace shardlings::run {
 
 /// Thrown by Flags::parse after it has printed the help that was asked for; main_guard returns 0 for it.
 struct HelpShown {};
+
+/// Thrown by launch on every process of a job that failed, after one of them has said why; main_guard returns
+/// the code.
+struct FailureShown {
+  int code = 1;
+};
 
 class Flags {
  public:
@@ -57,6 +64,9 @@ class Flags {
   /// throws HelpShown.
   void parse(int argc, const char* const* argv);
 
+  /// Whether the command line named the flag; after parse.
+  bool given(const std::string& name) const;
+
   /// All flags by name without dashes, as text; for config.json. After parse: what was chosen.
   std::map<std::string, std::string> values() const;
   /// What --help prints.
@@ -72,17 +82,21 @@ struct CommonFlags {
   int ranks = 4;
   i64 steps = 100;
   i64 seed = 1;
-  int threads = 0;                  ///< per rank; 0 = cores / ranks
-  std::string backend = "threads";  ///< what carries messages between ranks
-  std::string link = "none";        ///< what joins the ranks: link_from
-  double deadline = 30;             ///< seconds a rank waits for the others before the run fails
-  bool checked = true;              ///< catch buffers that are touched while under way, memory read unwritten
+  int threads = 0;  ///< per rank; 0 = cores / ranks
+  /// What carries messages between ranks: threads or mpi. auto becomes one of them in parse: mpi under mpirun
+  /// or srun, and then `ranks` is the number of processes.
+  std::string backend = "auto";
+  bool check_comm = true;     ///< RunOptions::check_calls
+  std::string link = "none";  ///< what joins the ranks: link_from
+  double deadline = 30;       ///< seconds a rank waits for the others before the run fails
+  bool checked = true;        ///< catch buffers that are touched while under way, memory read unwritten
   bool buffered_send =
       true;  ///< RunOptions::buffered_send; no flag of its own: few programs let the user choose
   std::string device = "cpu";
-  std::string impl = "reference";  ///< whose code of the exercise
-  std::string run_dir;             ///< empty: runs/<slug>-<time>
-  bool quiet = false;              ///< no progress line
+  std::string impl = "reference";             ///< whose code of the exercise
+  std::string run_dir;                        ///< empty: runs/<slug>-<time>
+  bool quiet = false;                         ///< no progress line
+  std::map<std::string, std::string> chosen;  ///< all flags of the program, set by parse: ranks must agree
 
   /// `built_impl` is whose code this program was compiled with (SHARDLINGS_IMPL): asking for the other is a
   /// UsageError that says how to get it.
@@ -92,6 +106,8 @@ struct CommonFlags {
 /// The candidate nearest to `word` by edits, or "" when none is near; for "did you mean".
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
+/// Says the failure on stderr; returns the exit code that main_guard states.
+int say_failure(const std::exception_ptr& error);
 /// Runs a program's body and turns what it throws into one sentence on stderr and an exit code:
 /// UsageError 2, Todo 3 (with a hint where help is), any other exception 1, HelpShown 0; else what body
 /// returns.

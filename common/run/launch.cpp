@@ -1,8 +1,11 @@
 #include "run/launch.hpp"
 
+#include <fmt/format.h>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "comm/mpi/session.hpp"
 #include "run/layout.hpp"
 
 namespace shardlings::run {
@@ -15,18 +18,62 @@ RunOptions run_options(const CommonFlags& common) {
   options.checked = common.checked;
   options.buffered_send = common.buffered_send;
   options.deadline = std::chrono::milliseconds(static_cast<i64>(common.deadline * 1e3));
+  options.check_calls = common.check_comm;
   options.link = link_from(common.link);
   return options;
 }
 
 std::string head_text(const CommonFlags& common, const Rank& rank) {
-  std::string text = layout_text(rank.size(), rank.threads(), available_cores());
+  std::string text = layout_text(rank.size(), rank.threads(), rank.cores());
   const Link link = link_from(common.link);
+  if (common.backend == "mpi") text += "\nranks are processes (MPI)";
   if (!link.none()) text += "\nlink " + to_string(link);
   return text;
 }
 
+namespace {
+
+/// All processes of a job were given the same flags, or nobody starts.
+void check_same_flags(MpiSession& session, const std::map<std::string, std::string>& mine) {
+  const std::vector<std::string> all = session.gather(json(mine).dump());
+  const auto first = json::parse(all[0]).get<std::map<std::string, std::string>>();
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    const auto other = json::parse(all[r]).get<std::map<std::string, std::string>>();
+    for (const auto& [name, value] : first) {
+      const auto found = other.find(name);
+      if (found == other.end())
+        fail_usage(fmt::format("Rank {} has no flag --{}: it runs another program.", r, name));
+      if (found->second != value)
+        fail_usage(
+            fmt::format("--{} differs between ranks: \"{}\" on rank 0, \"{}\" on rank {}; all need the same.",
+                        name, value, found->second, r));
+    }
+    if (other.size() != first.size()) fail_usage(fmt::format("Rank {} runs another program than rank 0.", r));
+  }
+}
+
+void launch_process(const CommonFlags& common, const std::function<void(Rank&)>& body) {
+  MpiSession session;
+  std::exception_ptr error;
+  try {
+    check_same_flags(session, common.chosen);
+    if (common.ranks != session.size())
+      fail_usage(fmt::format("{} ranks are planned, but {} processes run; add --ranks {}.", common.ranks,
+                             session.size(), session.size()));
+    session.run(body, run_options(common));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  // Rank 0 speaks for all, before any process leaves: mpirun ends the others when one does.
+  const int code = error && session.rank() == 0 ? say_failure(error) : 0;
+  const int agreed = std::stoi(session.gather(std::to_string(code)).front());
+  if (error) throw FailureShown{agreed == 0 ? 1 : agreed};
+}
+
+}  // namespace
+
 void launch(const CommonFlags& common, const std::function<void(Rank&)>& body) {
+  if (common.backend == "mpi") return launch_process(common, body);
   run_ranks(common.ranks, body, run_options(common));
 }
 

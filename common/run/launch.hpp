@@ -18,7 +18,9 @@ RunOptions run_options(const CommonFlags& common);
 /// run, printed by rank 0.
 std::string head_text(const CommonFlags& common, const Rank& rank);
 
-/// Runs body once for each of common.ranks ranks and returns when all are over; what run_ranks throws. Only
+/// Runs body once for each of common.ranks ranks and returns when all are over; what run_ranks throws. Under
+/// mpirun or srun (common.backend is then "mpi") body runs once, as this process' rank, if all processes were
+/// given the same flags; a failure is said once, by rank 0, and FailureShown thrown on every process. Only
 /// rank 0 may print, make the run directory and write files: under processes the others have no part in them.
 void launch(const CommonFlags& common, const std::function<void(Rank&)>& body);
 
