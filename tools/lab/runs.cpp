@@ -1,6 +1,8 @@
 // The verbs that build a program and hand over to it (run, demo, bench), and those that find what a run left
 // (report, trace).
 #include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,9 +21,41 @@ bool wants_help(const Words& words) {
   return words.size() == 1 && (words[0] == "--help" || words[0] == "-h");
 }
 
-/// Builds a target and becomes the program it makes. Words before and after a `--` go to it alike.
+/// mpirun with what this machine needs for so many processes.
+Command mpirun_command(int processes) {
+  if (!on_path("mpirun"))
+    fail_usage("there is no mpirun here; ./lab setup installs it (Debian: openmpi-bin libopenmpi-dev)");
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  Command command{"mpirun"};
+  if (geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  if (processes > cores) command.emplace_back("--oversubscribe");
+  for (const char* word : {"--bind-to", "none", "-n"}) command.emplace_back(word);  // a rank has threads
+  command.push_back(std::to_string(processes));
+  return command;
+}
+
+/// Takes `--mpi N` out of the words; 0 if it is not there.
+int take_mpi(Words& words) {
+  const auto at = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return word == "--mpi" || word.rfind("--mpi=", 0) == 0;
+  });
+  if (at == words.end()) return 0;
+  const bool apart = *at == "--mpi";
+  const std::string text = !apart ? at->substr(6) : at + 1 != words.end() ? *(at + 1) : "";
+  char* end = nullptr;
+  const long processes = std::strtol(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || processes < 1 || processes > 4096)
+    fail_usage(fmt::format("--mpi \"{}\": must be a number of processes, such as --mpi 4", text));
+  words.erase(at, at + (apart ? 2 : 1));
+  return static_cast<int>(processes);
+}
+
+/// Builds a target and becomes the program it makes, after `start` (mpirun) where there is one. Words before
+/// and after a `--` go to it alike.
 int build_and_become(const Lab& lab, const std::string& target, const std::string& program,
-                     const Words& words) {
+                     const Words& words, const Command& start = {}) {
   if (is_terminal()) fmt::print("Building {} if it has changed ...\n", target);
   std::fflush(stdout);
   const BuildResult built = build_targets(lab.build, {target}, false);
@@ -30,10 +64,12 @@ int build_and_become(const Lab& lab, const std::string& target, const std::strin
                compiler_messages(built.output), target);
     return 1;
   }
-  Command command{program_of(lab.build, program).string()};
+  Command command = start;
+  command.push_back(program_of(lab.build, program).string());
   for (const std::string& word : words) {
     if (word != "--") command.push_back(word);
   }
+  if (!start.empty()) fmt::print("{}\n", fmt::join(command, " "));
   std::fflush(stdout);
   fs::current_path(lab.root);  // runs/ and data/ are found from there
   hand_over(command);
@@ -65,18 +101,21 @@ int run(Lab& lab, const Words& words) {
     fmt::print(
         "./lab run SLUG [flags]: builds and runs a lesson's program (./lab run SLUG --help shows its "
         "flags).\n"
-        "  --impl yours        with your code instead of the reference\n");
+        "  --impl yours        with your code instead of the reference\n"
+        "  --mpi N             as N processes under mpirun, instead of thread ranks (docs/mpi.md)\n");
     return words.empty() ? 2 : 0;
   }
   const Lesson& lesson = lab.lesson(words[0]);
-  const Words flags(words.begin() + 1, words.end());
+  Words flags(words.begin() + 1, words.end());
+  const int processes = take_mpi(flags);
   bool yours = false;
   for (size_t i = 0; i < flags.size(); ++i) {
     yours |= flags[i] == "--impl=yours" ||
              (flags[i] == "--impl" && i + 1 < flags.size() && flags[i + 1] == "yours");
   }
   const std::string program = fmt::format("lesson_{}{}", lesson.slug, yours ? "_yours" : "");
-  return build_and_become(lab, program, program, flags);
+  return build_and_become(lab, program, program, flags,
+                          processes > 0 ? mpirun_command(processes) : Command{});
 }
 
 int demo(Lab& lab, const Words& words) { return build_and_become(lab, "demo", "demo_train", words); }
