@@ -79,6 +79,7 @@ struct Transfer {
 /// The ranks' steps side by side: each goes on until it must wait for what is not known yet.
 double ideal_ns(const std::vector<RankStep>& ranks, std::int64_t zero) {
   std::vector<double> clocks;
+  clocks.reserve(ranks.size());
   for (const RankStep& rank : ranks) clocks.push_back(static_cast<double>(rank.begin - zero));
   std::vector<std::size_t> next(ranks.size(), 0);
   std::map<std::string, Transfer> transfers;
@@ -122,6 +123,7 @@ std::vector<StepSchedule> replay_steps(const std::vector<RankRecord>& ranks) {
   std::vector<StepSchedule> schedules;
   for (std::size_t k = 0; k < count; ++k) {
     std::vector<RankStep> step;
+    step.reserve(all.size());
     for (std::vector<RankStep>& rank : all) step.push_back(std::move(rank[k]));
     std::int64_t begin = step.front().begin, end = step.front().end;
     double slowest = 0, under_way = 0;
@@ -140,6 +142,7 @@ std::vector<StepSchedule> replay_steps(const std::vector<RankRecord>& ranks) {
 double median_of(const std::vector<StepSchedule>& steps, double StepSchedule::*member) {
   if (steps.empty()) return 0;
   std::vector<double> values;
+  values.reserve(steps.size());
   for (const StepSchedule& step : steps) values.push_back(step.*member);
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

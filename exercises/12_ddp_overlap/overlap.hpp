@@ -61,7 +61,7 @@ class OverlappedDdp : public Ddp {
   }
 
   /// Backward is over on this rank, or never began: it may have had no data. Makes the gradients those of the
-  /// whole step, then does what one rank does (Single::end_step).
+  /// whole step, then does what one rank does: update(rate) clips, updates, and returns the norm.
   double end_step(double rate) override {
     // YOUR CODE BEGIN end_step
     (void)rate;

@@ -72,13 +72,13 @@ class OverlappedDdp : public Ddp {
   }
 
   /// Backward is over on this rank, or never began: it may have had no data. Makes the gradients those of the
-  /// whole step, then does what one rank does (Single::end_step).
+  /// whole step, then does what one rank does: update(rate) clips, updates, and returns the norm.
   double end_step(double rate) override {
     // SOLUTION BEGIN end_step
     post_buckets(0);
     for (Work& work : works_) work.wait();
     works_.clear();
-    return Single::end_step(rate);
+    return update(rate);
     // SOLUTION STUB (void)rate;
     // SOLUTION STUB LAB_TODO("flush; wait for everything that is on its way; then update");
     // SOLUTION END

@@ -174,7 +174,7 @@ TEST(Overlap, OneSumPerBucketAndStep) {
   std::vector<Seen> both = lesson::on_each_rank<Seen>(2, [&](Rank& rank) {
     Gpt model(small_config());
     OverlappedDdp ddp(rank, rank.world(), model, clipping(), kUnitEach);
-    const Seen seen = train(rank, model, ddp, kSteps, 4);
+    Seen seen = train(rank, model, ddp, kSteps, 4);
     const auto buckets = static_cast<i64>(ddp.buckets().size());
     EXPECT_TRUE(lesson::equals_formula(rank.traffic.calls["all_reduce"], kSteps * (buckets + 2),
                                        "calls of all_reduce: one a bucket and step, and two for numbers"))

@@ -2,5 +2,5 @@
 // MUTANT BEGIN end_step
     for (Work& work : works_) work.wait();
     works_.clear();
-    return Single::end_step(rate);
+    return update(rate);
 // MUTANT END

@@ -3,5 +3,5 @@
     post_buckets(0);
     if (!works_.empty()) works_.back().wait();
     works_.clear();
-    return Single::end_step(rate);
+    return update(rate);
 // MUTANT END
