@@ -1,5 +1,5 @@
 #pragma once
-// What stands behind Communicator and Work: the threads backend today (threads/world.hpp), processes and GPUs
+// What stands behind Communicator and Work: threads (threads/world.hpp), processes (mpi/world.hpp), GPUs
 // later. Communicator checks and counts a call and gives it its sequence number; a backend matches and
 // performs it.
 #include <atomic>

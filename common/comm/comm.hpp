@@ -1,7 +1,7 @@
 #pragma once
 // Ranks and communicators. Every operation is asynchronous: it is posted and returns a Work;
-// `comm.all_reduce(x).wait()` is the blocking form. Backends (threads today) stand behind these types:
-// backend.hpp.
+// `comm.all_reduce(x).wait()` is the blocking form. Ranks are threads (run_ranks, below) or MPI processes
+// (mpi/session.hpp), with the same results bit for bit: backend.hpp.
 #include <chrono>
 #include <functional>
 #include <map>

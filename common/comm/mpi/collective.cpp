@@ -176,6 +176,7 @@ bool ProcessWorld::agree(Collective& c) {
   const auto& members = share.call.group->members;
   if (options_.check_calls) {
     std::vector<const Call*> calls;
+    calls.reserve(members.size());
     for (std::size_t r = 0; r < members.size(); ++r) {
       if (!c.letters[r]) {
         calls.push_back(&share.call);

@@ -120,6 +120,7 @@ void ProcessWorld::decide() {
   if (decided_) return;
   decided_ = true;
   std::vector<RankState> states;
+  states.reserve(states_.size());
   for (const auto& known : states_) {
     if (known) {
       states.push_back(*known);

@@ -166,6 +166,7 @@ std::vector<std::string> Port::gather(const std::string& mine) {
                        requests_->notes),
         "MPI_Allgatherv");
   std::vector<std::string> texts;
+  texts.reserve(n);
   for (std::size_t r = 0; r < n; ++r)
     texts.push_back(all.substr(static_cast<std::size_t>(begins[r]), static_cast<std::size_t>(counts[r])));
   return texts;

@@ -53,6 +53,7 @@ ProcessWorld::ProcessWorld(Port& port, int run, bool spins, Rank& rank, const Ru
       closed_ranks_(static_cast<std::size_t>(ranks_)),
       over_ranks_(static_cast<std::size_t>(ranks_)) {
   std::vector<int> all;
+  all.reserve(static_cast<std::size_t>(ranks_));
   for (int r = 0; r < ranks_; ++r) all.push_back(r);
   everyone_ =
       std::make_shared<ProcessGroup>("world", std::move(all), key_of({static_cast<std::uint64_t>(run)}));
@@ -291,7 +292,7 @@ void ProcessWorld::drop(Rank& rank, Operation& operation) noexcept {
       complaint.culprit = me_;
       state_ = RankState::failed;
     }
-    complain(std::move(complaint));
+    complain(complaint);
     driven_ = true;
     while (!failed_) {
       if (!progress(lock)) Pause(false).pause(lock);

@@ -397,7 +397,7 @@ void World::block(int rank, Ticket& ticket) {
     if (!in_time && !failed_) {
       const Frozen frozen(*this);
       std::vector<int> odd;
-      const std::string why = explain_waiting(odd);
+      const std::string why = explain_waiting(states(), odd);
       fail_run(fmt::format("deadline of {} ms: {}", options_.deadline.count(), why), odd);
     }
     mine.asleep = nullptr;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "comm/backend.hpp"
+#include "comm/report.hpp"
 #include "comm/threads/move.hpp"
 #include "comm/threads/stage.hpp"
 
@@ -165,9 +166,7 @@ class World final : public Backend {
   void fail_run(const std::string& cause, const std::vector<int>& odd, std::exception_ptr error = nullptr);
   void check_deadlock();
   void refuse_unless_fits(Exchange& exchange, int poster, const Call& call);
-  std::string explain_waiting(std::vector<int>& odd) const;
-  std::string explain_cycle(std::vector<int>& odd) const;
-  std::string table(const std::vector<int>& odd) const;
+  std::vector<RankState> states() const;  // for the words in comm/report.hpp
 
   const RunOptions options_;
   const bool spins_;        // while a rank waits: only where each has a core
