@@ -19,7 +19,7 @@ RunOptions quick() {
 
 // On every rank the run ends within `seconds` and says all of this. Each needs two ranks or more.
 void expect_failure(const std::function<void(Rank&)>& body, const std::vector<std::string>& parts,
-                    RunOptions options = quick(), double seconds = 3) {
+                    RunOptions options = quick(), double seconds = 10) {
   if (session().size() < 2) return;
   const auto begin = std::chrono::steady_clock::now();
   const std::string text = failure_of(body, options);
