@@ -256,7 +256,7 @@ std::string Flags::help() const {
 namespace {
 
 // From the environment: threads or processes, and how many.
-void settle_backend(CommonFlags& common, bool ranks_given) {
+void settle_backend(CommonFlags& common, bool ranks_given, bool link_given) {
   const std::optional<MpiEnvironment> job = mpi_environment();
   if (!job) {
     if (common.backend == "mpi")
@@ -283,6 +283,7 @@ void settle_backend(CommonFlags& common, bool ranks_given) {
     fail_usage(fmt::format("--ranks {}: {} started {} process{}, and each is one rank; leave --ranks out.",
                            common.ranks, job->launcher, job->size, job->size == 1 ? "" : "es"));
   if (job->size > 0) common.ranks = job->size;
+  if (!link_given) common.link = "none";  // between processes the link is what it is; only threads pretend
 }
 
 }  // namespace
@@ -306,7 +307,7 @@ void CommonFlags::add_to(Flags& flags, const std::string& built_impl) {
   flags.add("--run-dir", run_dir, "Folder for what the run leaves; empty: runs/<slug>-<time>");
   flags.add("--quiet", quiet, "No progress line");
   flags.add_rule([this, &flags] {
-    settle_backend(*this, flags.given("--ranks"));
+    settle_backend(*this, flags.given("--ranks"), flags.given("--link"));
     chosen = flags.values();
   });
   flags.add_rule([this, built_impl] {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "comm/bandwidth.hpp"
 #include "comm/comm.hpp"
 #include "run/flags.hpp"
 #include "run/run_dir.hpp"
@@ -139,8 +140,7 @@ int main(int argc, char** argv) {
   return run::main_guard([&] {
     bool json = false;
     int rounds = 0;
-    run::Flags flags("bench_comm",
-                     "Times all_reduce among thread ranks beside a plain loop with a barrier.");
+    run::Flags flags("bench_comm", "Times all_reduce among thread ranks beside a plain loop with a barrier.");
     flags.add("--json", json, "One line of JSON for each size");
     flags.add("--rounds", rounds, "Pairs of each size; 0 = about a second's worth").at_least(0);
     flags.parse(argc, argv);
@@ -155,13 +155,18 @@ int main(int argc, char** argv) {
         const Timing t = measure(ranks, bytes, pairs, false);
         const double checked = measure(ranks, bytes, std::max(5, pairs / 10), true).library;
         const double algorithm = static_cast<double>(bytes) / t.library * 1e-3;
-        const double bus = algorithm * 2 * (ranks - 1) / ranks;
+        const double bus = algorithm * bus_factor("all_reduce", ranks);
         if (json) {
-          nlohmann::ordered_json line = {
-              {"operation", "all_reduce"}, {"backend", "threads"}, {"ranks", ranks},
-              {"bytes", bytes},            {"us", t.library},      {"algbw_gb_s", algorithm},
-              {"busbw_gb_s", bus},         {"plain_us", t.plain},  {"speed", t.plain / t.library},
-              {"checked_us", checked}};
+          nlohmann::ordered_json line = {{"operation", "all_reduce"},
+                                         {"backend", "threads"},
+                                         {"ranks", ranks},
+                                         {"bytes", bytes},
+                                         {"us", t.library},
+                                         {"algbw_gb_s", algorithm},
+                                         {"busbw_gb_s", bus},
+                                         {"plain_us", t.plain},
+                                         {"speed", t.plain / t.library},
+                                         {"checked_us", checked}};
           for (const auto& [key, value] : run::host_facts()) line["host"][key] = value;
           fmt::print("{}\n", line.dump());
         } else {

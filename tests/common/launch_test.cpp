@@ -42,8 +42,10 @@ class Environment {
 };
 
 /// What a program's common flags are after parsing these words; or the complaint.
-std::pair<CommonFlags, std::string> parsed(std::vector<const char*> words) {
+std::pair<CommonFlags, std::string> parsed(std::vector<const char*> words,
+                                           const char* default_link = "none") {
   CommonFlags common;
+  common.link = default_link;
   Flags flags("program", "");
   common.add_to(flags);
   words.insert(words.begin(), "program");
@@ -82,6 +84,16 @@ TEST(Launch, ProcessesOfMpirunAreTheRanks) {
   }
   const Environment job({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}});
   EXPECT_NE(parsed({"--backend", "threads"}).second.find("started 3 processes"), std::string::npos);
+}
+
+// A program of the course may pretend a link by default. Rejects: that default among processes, which refuse
+// to pretend; a link that was asked for and is dropped in silence.
+TEST(Launch, ProcessesPretendNoLinkUnasked) {
+  if (!built_with_mpi()) GTEST_SKIP() << "this build has no MPI";
+  const Environment job({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  EXPECT_EQ(parsed({}, "eth1g").first.link, "none");
+  EXPECT_EQ(parsed({}, "eth1g").first.chosen.at("link"), "none");
+  EXPECT_EQ(parsed({"--link", "pcie4"}, "eth1g").first.link, "pcie4");
 }
 
 // Rejects: a batch script, whose variables look like a job, taken for one.
