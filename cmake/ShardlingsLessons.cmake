@@ -2,7 +2,7 @@
 #
 #   sol_<slug>               its tests on the reference code; each test is a CTest entry "<slug>.<Suite>.<Test>"
 #   stub_<slug>              its tests on the generated stub; entry "stub.<slug>": each must fail and name its gap
-#   mut_<slug>_<mutant>      its tests on a wrong answer; entry "mutant.<slug>.<mutant>": the right test must reject it
+#   mut_<slug>_<mutant>      the sources of the tests that must catch it, on a wrong answer; entry "mutant.<slug>.<mutant>": the right test must reject it
 #   yours_<slug>             its tests on the learner's file (built on demand, not part of CTest: `./lab check`)
 #   lesson_<slug>            the lesson program with the reference code; entries "program.<slug>…"
 #   lesson_<slug>_yours      the same with the learner's code (on demand)
@@ -183,6 +183,29 @@ macro(shardlings_add_stub)
   set_tests_properties(stub.${slug} PROPERTIES LABELS "stub;${slug}")
 endmacro()
 
+# The sources, of `tests`, that hold the tests named (Suite.Test): a mutant is built with those that must catch it, and no others. All
+# of them where a name is not found, so that the judge can say so.
+function(shardlings_tests_with out names tests)
+  set(chosen "")
+  foreach(name ${names})
+    string(REPLACE "." ", *" pattern "${name}")
+    set(found "")
+    foreach(test ${tests})
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${test})
+      file(READ ${test} text)
+      if(text MATCHES "TEST[_A-Z]*\\([ \n]*${pattern}\\)")
+        list(APPEND found ${test})
+      endif()
+    endforeach()
+    if(NOT found)
+      set(chosen ${tests})
+    endif()
+    list(APPEND chosen ${found})
+  endforeach()
+  list(REMOVE_DUPLICATES chosen)
+  set(${out} "${chosen}" PARENT_SCOPE)
+endfunction()
+
 macro(shardlings_add_mutants)
   string(JSON mutants LENGTH "${json}" mutants)
   math(EXPR last_mutant "${mutants} - 1")
@@ -205,7 +228,8 @@ macro(shardlings_add_mutants)
       endif()
       list(APPEND generated ${wrong}/${header})
     endforeach()
-    shardlings_test_variant(mut_${slug}_${name} "${tests};${generated}" ${wrong})
+    shardlings_tests_with(catching "${caught_by}" "${tests}")
+    shardlings_test_variant(mut_${slug}_${name} "${catching};${generated}" ${wrong})
     target_link_libraries(mut_${slug}_${name} PRIVATE ${earlier})
     add_test(NAME mutant.${slug}.${name}
              COMMAND judge mutant $<TARGET_FILE:mut_${slug}_${name}> --says "${says}" --caught-by ${caught_by}
