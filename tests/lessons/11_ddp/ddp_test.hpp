@@ -7,41 +7,12 @@
 #include "ddp.hpp"
 #include "kernels/ops.hpp"
 #include "lesson_test.hpp"
+#include "small_model.hpp"
 
 namespace shardlings::ddp_test {
 
-inline GptConfig small_config(DType dtype = DType::f32) {
-  GptConfig c;
-  c.layers = 2;
-  c.heads = 2;
-  c.channels = 12;
-  c.time = 5;
-  c.vocab = 17;
-  c.dropout = 0.1;
-  c.dtype = dtype;
-  return c;
-}
-
-/// A micro-batch of one sequence; number `index` of the run decides its tokens. Of its targets the first
-/// `counted` count.
-inline data::Batch batch_of(i64 index, i64 counted) {
-  const i64 time = small_config().time;
-  data::Batch batch;
-  batch.index = index;
-  batch.batch = 1;
-  batch.time = time;
-  batch.counted = counted;
-  for (i64 t = 0; t < time; ++t) {
-    const auto draw = [&](std::uint64_t key) {
-      return static_cast<int>(
-          random_bits(key_of({key, static_cast<std::uint64_t>(index)}), static_cast<std::uint64_t>(t)) %
-          static_cast<std::uint64_t>(small_config().vocab));
-    };
-    batch.tokens.push_back(draw(1));
-    batch.targets.push_back(t < counted ? draw(2) : -1);
-  }
-  return batch;
-}
+inline GptConfig small_config(DType dtype = DType::f32) { return lesson::small_model(2, dtype); }
+using lesson::small_batch;
 
 /// Ranks have different numbers of counted tokens: 5, 1, 2, 3, 4, 5, …
 inline i64 counted_on(i64 rank) { return rank == 0 ? 5 : (rank - 1) % 5 + 1; }
@@ -52,7 +23,7 @@ using StepData = std::vector<std::vector<data::Batch>>;
 /// One micro-batch for each of `ranks` ranks.
 inline StepData one_each(i64 step, int ranks) {
   StepData data;
-  for (int r = 0; r < ranks; ++r) data.push_back({batch_of(step * ranks + r, counted_on(r))});
+  for (int r = 0; r < ranks; ++r) data.push_back({small_batch(step * ranks + r, counted_on(r))});
   return data;
 }
 

@@ -59,7 +59,7 @@ TEST(Step, EveryTokenWeighsTheSame) {
     const FlatModel memory(rank, model);
     OneNumber strategy(rank);
     const run::GlobalStep result = step_over(rank, rank.world(), model, strategy,
-                                             {batch_of(rank.rank(), rank.rank() == 0 ? 1 : 3)}, 0, kRate);
+                                             {small_batch(rank.rank(), rank.rank() == 0 ? 1 : 3)}, 0, kRate);
     EXPECT_EQ(result.tokens, 4) << "tokens of the step: 1 on rank 0 and 3 on rank 1";
     return strategy.gradient;
   });
@@ -81,7 +81,7 @@ TEST(Step, TheRateIsTheSchedules) {
       Gpt model(small_config());
       const FlatModel memory(rank, model);
       OneNumber strategy(rank);
-      step_over(rank, rank.world(), model, strategy, {batch_of(rank.rank(), 5)}, 0, 0.125);
+      step_over(rank, rank.world(), model, strategy, {small_batch(rank.rank(), 5)}, 0, 0.125);
       EXPECT_EQ(strategy.used_rate, 0.125)
           << "the strategy was given another rate than the schedule's on " << ranks << " ranks";
     });
@@ -95,9 +95,9 @@ TEST(Step, MicroBatchesAddUpBeforeRanksDo) {
   std::vector<StepData> steps;
   for (i64 s = 0; s < 3; ++s) {
     const i64 first = 6 * s;
-    steps.push_back({{batch_of(first, 5), batch_of(first + 1, 1), batch_of(first + 2, 3)},
-                     {batch_of(first + 3, 2)},
-                     {batch_of(first + 4, 4), batch_of(first + 5, 5)}});
+    steps.push_back({{small_batch(first, 5), small_batch(first + 1, 1), small_batch(first + 2, 3)},
+                     {small_batch(first + 3, 2)},
+                     {small_batch(first + 4, 4), small_batch(first + 5, 5)}});
   }
   expect_equal_runs(all_ranks(3, steps), one_rank(steps), "3, 1 and 2 micro-batches");
 }
@@ -142,7 +142,7 @@ TEST(Step, AnUnusedBlockContributesZeros) {
       for (i64 step = 0; step < 2; ++step) {
         // The first step uses everything: its gradients would be the stale ones.
         const bool skip = step == 1 && (everywhere || rank.rank() == 1);
-        const MicroBatch mb = run::micro_batch_of(batch_of(2 * step + rank.rank(), 5), step, 10, true);
+        const MicroBatch mb = run::micro_batch_of(small_batch(2 * step + rank.rank(), 5), step, 10, true);
         ddp.begin_step();
         if (skip)
           skipping(rank, model, ddp, mb, kSkipped);
@@ -173,7 +173,7 @@ TEST(Step, OneSumOfAllGradients) {
       Ddp ddp(rank, rank.world(), model, {});
       const i64 n = parameter_count(model.config);
       const i64 first = 2 * rank.rank();
-      step_over(rank, rank.world(), model, ddp, {batch_of(first, 5), batch_of(first + 1, 3)}, 0, kRate);
+      step_over(rank, rank.world(), model, ddp, {small_batch(first, 5), small_batch(first + 1, 3)}, 0, kRate);
       const i64 numbers = rank.traffic.calls["all_reduce"] - 1;
       EXPECT_TRUE(numbers == 1 || numbers == 2)
           << "all_reduce was called " << numbers + 1
@@ -192,7 +192,7 @@ TEST(Step, NoMemoryBesideOneRanks) {
     Gpt model(small_config());
     Ddp ddp(rank, rank.world(), model, {});
     const i64 n = parameter_count(model.config);
-    step_over(rank, rank.world(), model, ddp, {batch_of(rank.rank(), 5)}, 0, kRate);
+    step_over(rank, rank.world(), model, ddp, {small_batch(rank.rank(), 5)}, 0, kRate);
     const auto peak = [&](Category c) { return rank.memory.peak(c); };
     EXPECT_TRUE(lesson::equals_formula(peak(Category::parameters), 4 * n, "bytes of parameters", 4));
     EXPECT_TRUE(lesson::equals_formula(peak(Category::gradients), 4 * n, "bytes of gradients", 4))
@@ -209,7 +209,7 @@ TEST(Step, SumThenUpdate) {
         Gpt model(small_config());
         Ddp ddp(rank, rank.world(), model, {});
         ddp.begin_step();
-        run_micro_batch(rank, model, run::micro_batch_of(batch_of(rank.rank(), 5), 0, 10, true), ddp);
+        run_micro_batch(rank, model, run::micro_batch_of(small_batch(rank.rank(), 5), 0, 10, true), ddp);
         if (rank.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
         const double norm = ddp.end_step(kRate);
         EXPECT_TRUE(std::isfinite(norm))

@@ -70,7 +70,7 @@ TEST(Weights, AreTheSameAndDropoutIsNot) {
     Ddp ddp(rank, alone, model, {});
     ddp.share_weights();
     // The same tokens everywhere; only the numbers of the micro-batches differ.
-    data::Batch batch = batch_of(0, 5);
+    data::Batch batch = small_batch(0, 5);
     batch.index = rank.rank();
     return step_over(rank, alone, model, ddp, {batch}, 0, 0).loss;
   });

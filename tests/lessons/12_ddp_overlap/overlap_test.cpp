@@ -4,42 +4,19 @@
 #include "core/random.hpp"
 #include "lesson_test.hpp"
 #include "overlap.hpp"
+#include "small_model.hpp"
 
 namespace shardlings {
 namespace {
 
-GptConfig small_config(bool tied = true) {
-  GptConfig c;
-  c.layers = 3;
-  c.heads = 2;
-  c.channels = 12;
-  c.time = 5;
-  c.vocab = 17;
-  c.dropout = 0.1;
-  c.tied = tied;
-  return c;
-}
-
-/// A sequence whose tokens follow from its number in the run; the first `counted` targets count.
-data::Batch batch_of(i64 index, i64 counted) {
-  data::Batch batch{index, 1, small_config().time, {}, {}, {index}, counted};
-  for (i64 t = 0; t < batch.time; ++t) {
-    const auto draw = [&](std::uint64_t key) {
-      return static_cast<int>(
-          random_bits(key_of({key, static_cast<std::uint64_t>(index)}), static_cast<std::uint64_t>(t)) %
-          static_cast<std::uint64_t>(small_config().vocab));
-    };
-    batch.tokens.push_back(draw(1));
-    batch.targets.push_back(t < counted ? draw(2) : -1);
-  }
-  return batch;
-}
+GptConfig small_config(bool tied = true) { return lesson::small_model(3, DType::f32, tied); }
+using lesson::small_batch;
 
 /// `micro_batches` of a rank in a step; ranks have different numbers of counted tokens.
 std::vector<data::Batch> batches_of(i64 step, int rank, int ranks, i64 micro_batches) {
   std::vector<data::Batch> batches;
   for (i64 k = 0; k < micro_batches; ++k)
-    batches.push_back(batch_of((step * ranks + rank) * micro_batches + k, 5 - (rank + k) % 4));
+    batches.push_back(small_batch((step * ranks + rank) * micro_batches + k, 5 - (rank + k) % 4));
   return batches;
 }
 
@@ -217,7 +194,7 @@ TEST(Overlap, ARankWithoutDataTakesPart) {
   run_on_saying(hint, 2, [&](Rank& rank) {
     Gpt model(small_config());
     OverlappedDdp ddp(rank, rank.world(), model, {}, kUnitEach);
-    const std::vector<data::Batch> batches(rank.rank() == 0 ? 1 : 0, batch_of(0, 5));
+    const std::vector<data::Batch> batches(rank.rank() == 0 ? 1 : 0, small_batch(0, 5));
     step_over(rank, rank.world(), model, ddp, batches, 0, kRate);
     weights[static_cast<std::size_t>(rank.rank())] = lesson::values_of(ddp.flat().values);
   });
@@ -247,7 +224,7 @@ TEST(Overlap, AnUnusedBlockContributesZeros) {
       run_on_saying(hint, 2, [&](Rank& rank) {
         Gpt model(small_config());
         OverlappedDdp ddp(rank, rank.world(), model, {}, bytes);
-        const MicroBatch mb = run::micro_batch_of(batch_of(rank.rank(), 5), 0, 10, true);
+        const MicroBatch mb = run::micro_batch_of(small_batch(rank.rank(), 5), 0, 10, true);
         ddp.begin_step();
         if (everywhere || rank.rank() == 1)
           skipping(rank, model, ddp, mb, kSkipped);
@@ -271,7 +248,7 @@ TEST(Overlap, BucketsTravelDuringBackward) {
       Gpt model(small_config());
       OverlappedDdp ddp(rank, rank.world(), model, {}, kUnitEach);
       ddp.begin_step();
-      run_micro_batch(rank, model, run::micro_batch_of(batch_of(rank.rank(), 5), 0, 5 * ranks, true), ddp);
+      run_micro_batch(rank, model, run::micro_batch_of(small_batch(rank.rank(), 5), 0, 5 * ranks, true), ddp);
       ddp.end_step(kRate);
       std::string order;  // b: backward of a unit, p: a bucket was posted, d: one was waited for
       for (const Event& e : rank.trace.events()) {
@@ -300,7 +277,7 @@ TEST(Overlap, ABucketWaitsForItsLastUnit) {
                    OverlappedDdp ddp(rank, rank.world(), model, {}, 4 * parameter_count(model.config) / 2);
                    const std::size_t buckets = ddp.buckets().size();
                    ddp.begin_step();
-                   run_micro_batch(rank, model, run::micro_batch_of(batch_of(rank.rank(), 5), 0, 10, true),
+                   run_micro_batch(rank, model, run::micro_batch_of(small_batch(rank.rank(), 5), 0, 10, true),
                                    ddp);
                    ddp.end_step(kRate);
                    EXPECT_EQ(buckets, 2U);
@@ -351,7 +328,7 @@ TEST(Overlap, OneRankIsLate) {
     OverlappedDdp ddp(rank, rank.world(), model, {}, kUnitEach);
     if (rank.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ddp.begin_step();
-    run_micro_batch(rank, model, run::micro_batch_of(batch_of(rank.rank(), 5), 0, 15, true), ddp);
+    run_micro_batch(rank, model, run::micro_batch_of(small_batch(rank.rank(), 5), 0, 15, true), ddp);
     return ddp.end_step(kRate);
   });
   for (const double norm : norms) {
