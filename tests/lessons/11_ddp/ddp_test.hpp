@@ -3,7 +3,6 @@
 // tokens differ per rank, and one rank that adds up the ranks' gradients one after the other: the reference.
 #include <fmt/format.h>
 
-#include "core/random.hpp"
 #include "ddp.hpp"
 #include "kernels/ops.hpp"
 #include "lesson_test.hpp"

@@ -1,7 +1,6 @@
 // Buckets that travel during backward against one sum after it: the same bits, the same bytes, another order.
 #include <fmt/format.h>
 
-#include "core/random.hpp"
 #include "lesson_test.hpp"
 #include "overlap.hpp"
 #include "small_model.hpp"
