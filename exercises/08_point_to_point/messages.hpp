@@ -21,7 +21,7 @@ namespace shardlings {
 ///
 /// Useful:
 ///   Work work = comm.send(out, to);      // posts the message: on its way, perhaps not received
-///   Work work = comm.recv(in, from);     // posts the receive: `in` holds NaN until the message is there
+///   Work work = comm.recv(in, from);     // posts the receive: in tests, `in` is NaN until wait()
 ///   work.wait();                         // blocks until it is done. Each Work is waited for exactly once.
 inline void send_recv(const Communicator& comm, const Tensor& out, int to, const Tensor& in, int from) {
   // YOUR CODE BEGIN send_recv

@@ -56,9 +56,10 @@ inline void tree_broadcast(const Communicator& comm, const Tensor& x, int root) 
 ///      same blocks. They do not overlap, and may have any size, also 0, any order, and gaps between them.
 /// Out: part(x, blocks, me) is the sum over all ranks. The other blocks are used up (partial sums). What lies
 ///      in no block is left as it was.
-/// n - 1 messages a rank, one block each. New memory: one block.
+/// n - 1 messages a rank, one block each. New memory: one block, the largest.
 ///
-/// Useful: send_recv(comm, out, to, in, from), part(x, blocks, r), add_into(sum, x), scratch.slice(0, count),
+/// Useful: send_recv(comm, out, to, in, from), part(x, blocks, r) (r modulo n: -1 is the last), add_into(sum,
+/// x), scratch.slice(0, count),
 ///   Tensor scratch(rank.memory, Category::communication, x.dtype(), {count});
 inline void ring_reduce_scatter(Rank& rank, const Communicator& comm, const Tensor& x,
                                 const std::vector<Slice>& blocks) {
@@ -105,11 +106,14 @@ inline void ring_all_gather(const Communicator& comm, const Tensor& in, const Te
 ///
 /// In:  `in` and `out`, one dimension, same count (any, also 0 or fewer than ranks) and type. In place: both
 ///      are the same memory. Out of place: `in` stays as it is. `sum_type`: what partial sums are kept and
-///      sent in. bf16 has 8 bits: added rank by rank in bf16, what is small beside the sum so far vanishes.
+///      sent in. bf16 has 8 significant bits: added rank by rank in bf16, what is small beside the sum so far
+///      vanishes.
 /// Out: the sum, rounded to the type of `out` once, when it is complete. It is gathered in that type.
-/// New memory: one block of sum_type; and if that is another type, a copy of x in it.
+/// New memory: one block of sum_type. Sums are made in `out`; only if sum_type is another type, in one new
+/// tensor of it, as large as `in`.
 ///
-/// Useful: even_blocks(count, ranks), convert(from, to), and your own two.
+/// Useful: even_blocks(count, ranks), convert(from, to), to.copy_from(from), a.raw() == b.raw() (the same
+/// memory), and your own two.
 inline void ring_all_reduce(Rank& rank, const Communicator& comm, const Tensor& in, const Tensor& out,
                             DType sum_type) {
   // SOLUTION BEGIN ring_all_reduce

@@ -22,7 +22,7 @@ struct Epoch {
 /// ranks, nobody's sample is missing and none is there twice, also where the ranks do not divide their
 /// number. Another epoch or another seed is another order, and all ranks know it without asking. Useful:
 ///   data::shuffled(i, n, key)     // the sample at place i (0 <= i < n) of permutation `key` of n samples
-///   key_of({a, b})                // one key from numbers
+///   key_of({a, b})                // one key from std::uint64_t numbers; cast an i64
 inline std::vector<i64> my_samples(const Epoch& epoch, i64 begin, i64 end, int rank, int ranks) {
   // SOLUTION BEGIN my_samples
   const std::uint64_t key = key_of({epoch.seed, static_cast<std::uint64_t>(epoch.number)});
@@ -73,7 +73,8 @@ inline double mean_over(Rank& rank, const Communicator& comm, double sum, i64 co
 /// count. Every counted token of the step weighs the same, on whichever rank it is: losses are scaled by 1 /
 /// (tokens of the step, over all ranks) before backward, so that all that follows are plain sums. Returns the
 /// step's loss and tokens over all ranks, and the norm that the strategy reports. Useful:
-///   run::micro_batch_of(batch, step, tokens, last)    // scaled by 1 / tokens; `last` ends the accumulation
+///   sums_over(rank, comm, a, b).first                 // a double; tokens is an i64
+///   MicroBatch m = run::micro_batch_of(batch, step, tokens, last)   // `last`: this rank's last of the step
 ///   train_step(rank, model, strategy, micro_batches, rate)   // {loss, norm}; loss is this rank's share
 inline run::GlobalStep step_over(Rank& rank, const Communicator& comm, Gpt& model, Strategy& strategy,
                                  const std::vector<data::Batch>& batches, i64 step, double rate) {

@@ -62,6 +62,7 @@ class OverlappedDdp : public Ddp {
   ///   buckets_, next_            // all buckets; how many were posted in this step
   ///   flat_.grads.slice(b, e)    // elements [b, e), the same memory
   ///   works_                     // what is on its way: works_.push_back(dp_.all_reduce(…))
+  /// It is empty again after end_step.
   void post_buckets(i64 begin) {
     // SOLUTION BEGIN post_buckets
     for (; next_ < buckets_.size() && buckets_[next_].begin >= begin; ++next_)
