@@ -38,6 +38,7 @@ GlobalStep do_step(const Training& t, const std::vector<data::Batch>& batches, i
   for (const data::Batch& batch : batches) counted += static_cast<double>(batch.counted);
   const i64 tokens = static_cast<i64>(over_ranks(t.rank, {counted}, Reduce::sum)[0]);
   std::vector<MicroBatch> micro_batches;
+  micro_batches.reserve(batches.size());
   for (const data::Batch& batch : batches)
     micro_batches.push_back(micro_batch_of(batch, step, tokens, &batch == &batches.back()));
   const StepResult result = train_step(t.rank, t.model, t.strategy, micro_batches, rate);

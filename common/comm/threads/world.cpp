@@ -374,7 +374,7 @@ void World::wait(Rank& rank, Operation& operation) {
       return;
     }
   }
-  const Lock lock = this->lock();
+  const std::lock_guard lock(mutex_);
   if (!failed_) {
     fail_run(fmt::format("rank {} {} {} before wait()", rank.rank(), misuse, describe(ticket.call)),
              {rank.rank()});
