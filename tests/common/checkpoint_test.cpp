@@ -20,7 +20,7 @@ namespace {
 /// Memory for parameters of some layers of a GPT, each filled with its own bits.
 class Model {
  public:
-  static constexpr i64 kHeads = 2, kHeadDim = 3, kChannels = 6;
+  static constexpr i64 kHeads = 2, kChannels = 6;
 
   explicit Model(std::uint64_t seed, i64 layers = 1, DType dtype = DType::f32) : dtype_(dtype), seed_(seed) {
     add("wte.weight", {5, kChannels});
