@@ -58,7 +58,9 @@ template <std::size_t N>
 void sum_into_all(const std::vector<float*>& all, i64 begin, i64 end) {
   std::array<float*, N> x;
   for (std::size_t r = 0; r < N; ++r) x[r] = all[r];
+#if !defined(__clang__)
 #pragma GCC ivdep
+#endif
   for (i64 i = begin; i < end; ++i) {
     float sum = x[0][i];
     for (std::size_t r = 1; r < N; ++r) sum += x[r][i];
