@@ -279,4 +279,11 @@ bool write_report(const std::string& path, const Report& report) {
   return !charts.empty();
 }
 
+void leave_pictures(const RunDir& folder, const Report& report) {
+  const std::string trace = folder.file("trace.json"), page = folder.file("report.html");
+  write_trace_json(trace, report.ranks);
+  write_report(page, report);
+  fmt::print("\ntrace   {}   (open it in https://ui.perfetto.dev)\nreport  {}\n", trace, page);
+}
+
 }  // namespace shardlings::run

@@ -49,5 +49,8 @@ Facts facts_of(const std::map<std::string, std::string>& flags);
 /// Writes the page. When the chart library (data/echarts, fetched at set-up) is missing, the page says so and
 /// has tables only; returns whether it has charts. Error when the file cannot be written.
 bool write_report(const std::string& path, const Report& report);
+/// What a program leaves at its end: trace.json (of report.ranks) and report.html in its folder; prints both
+/// paths.
+void leave_pictures(const RunDir& folder, const Report& report);
 
 }  // namespace shardlings::run

@@ -18,7 +18,6 @@
 #include "run/report.hpp"
 #include "run/run_dir.hpp"
 #include "run/table.hpp"
-#include "run/trace_json.hpp"
 
 using namespace shardlings;
 
@@ -108,16 +107,13 @@ run::Table compare(const Options& options, double sum, const run::RankRecord& fi
 
 void write_pictures(const run::RunDir& folder, const run::Flags& flags, const run::Table& table,
                     const std::vector<run::RankRecord>& records) {
-  run::write_trace_json(folder.file("trace.json"), records);
   run::Report report;
   report.title = "hello_ranks";
   report.subtitle = fmt::format("{} ranks square their slices and add up", records.size());
   report.config = run::facts_of(flags.values());
   report.ranks = records;
   report.rows = table.rows();
-  run::write_report(folder.file("report.html"), report);
-  fmt::print("\ntrace   {}   (open it in https://ui.perfetto.dev)\nreport  {}\n", folder.file("trace.json"),
-             folder.file("report.html"));
+  run::leave_pictures(folder, report);
 }
 
 int program(int argc, char** argv) {

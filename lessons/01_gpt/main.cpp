@@ -131,10 +131,7 @@ void write_pictures(const run::RunDir& dir, const run::Flags& flags, const run::
   if (library != nullptr) run::add_run(report, "library's kernels", library->result.metrics);
   report.ranks = {yours.record};
   report.rows = table.rows();
-  run::write_trace_json(dir.file("trace.json"), report.ranks);
-  run::write_report(dir.file("report.html"), report);
-  fmt::print("\ntrace   {}   (open it in https://ui.perfetto.dev)\nreport  {}\n", dir.file("trace.json"),
-             dir.file("report.html"));
+  run::leave_pictures(dir, report);
 }
 
 int program(Options& o, const run::Flags& flags) {

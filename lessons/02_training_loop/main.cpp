@@ -143,9 +143,7 @@ void write_pictures(const run::RunDir& dir, const run::Flags& flags, const run::
   report.ranks = {record};
   report.rows = table.rows();
   report.samples = {sample};
-  run::write_trace_json(dir.file("trace.json"), report.ranks);
-  run::write_report(dir.file("report.html"), report);
-  fmt::print("\ntrace   {}\nreport  {}\n", dir.file("trace.json"), dir.file("report.html"));
+  run::leave_pictures(dir, report);
 }
 
 int train_and_show(Rank& rank, const Task& task, const Options& o, const run::Flags& flags,

@@ -20,7 +20,6 @@
 #include "run/run_dir.hpp"
 #include "run/table.hpp"
 #include "run/timing.hpp"
-#include "run/trace_json.hpp"
 
 using namespace shardlings;
 
@@ -200,10 +199,8 @@ void measure_and_report(Rank& rank, const Options& options, const run::Flags& fl
   report.rows = table.rows();
   report.figures = {figure_of("One message", "bytes", times.messages),
                     figure_of("The longest message along the chain", "pieces", times.chain)};
-  run::write_trace_json(folder->file("trace.json"), records);
-  run::write_report(folder->file("report.html"), report);
-  fmt::print("\n{}\ntrace   {}\nreport  {}\n", table.text(), folder->file("trace.json"),
-             folder->file("report.html"));
+  fmt::print("\n{}", table.text());
+  run::leave_pictures(*folder, report);
   code = table.all_equal() ? 0 : 1;
 }
 

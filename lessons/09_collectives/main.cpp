@@ -19,7 +19,6 @@
 #include "run/run_dir.hpp"
 #include "run/table.hpp"
 #include "run/timing.hpp"
-#include "run/trace_json.hpp"
 
 using namespace shardlings;
 
@@ -234,10 +233,8 @@ int program(int argc, char** argv) {
           return 1e-6 * bus_bandwidth(line.operation, line.ranks, line.bytes, s);
         })};
     report.figures.front().log_y = true;
-    run::write_trace_json(folder->file("trace.json"), records);
-    run::write_report(folder->file("report.html"), report);
-    fmt::print("\n{}\ntrace   {}\nreport  {}\n", table.text(), folder->file("trace.json"),
-               folder->file("report.html"));
+    fmt::print("\n{}", table.text());
+    run::leave_pictures(*folder, report);
     code = table.all_equal() ? 0 : 1;
   });
   return code;

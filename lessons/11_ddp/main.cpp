@@ -184,9 +184,7 @@ void write_pictures(const run::RunDir& dir, const run::Flags& flags, const run::
   report.figures = {{"Speed over ranks", "ranks", "tokens/s", {{"measured", {fast.begin(), fast.end()}}}}};
   report.ranks = trained.records;
   report.rows = table.rows();
-  run::write_trace_json(dir.file("trace.json"), report.ranks);
-  run::write_report(dir.file("report.html"), report);
-  fmt::print("\ntrace   {}\nreport  {}\n", dir.file("trace.json"), dir.file("report.html"));
+  run::leave_pictures(dir, report);
 }
 
 int program(const Options& o, const run::Flags& flags) {

@@ -137,9 +137,7 @@ void write_pictures(const run::RunDir& dir, const run::Flags& flags, const run::
   if (overlapped) run::add_run(report, "buckets", overlapped->result.metrics);
   report.ranks = shown.records;
   report.rows = table.rows();
-  run::write_trace_json(dir.file("trace.json"), shown.records);
-  run::write_report(dir.file("report.html"), report);
-  fmt::print("\ntrace   {}\nreport  {}\n", dir.file("trace.json"), dir.file("report.html"));
+  run::leave_pictures(dir, report);
 }
 
 int program(const Options& o, const run::Flags& flags) {

@@ -89,8 +89,7 @@ void write_pictures(const run::RunDir& dir, const run::Flags& flags, const run::
   run::add_run(report, "", result.metrics);
   report.ranks = records;
   report.samples = {{"What it writes after \"Fellow citizens\"", written}};
-  run::write_trace_json(dir.file("trace.json"), report.ranks);
-  run::write_report(dir.file("report.html"), report);
+  run::leave_pictures(dir, report);
 }
 
 void train_rank(Rank& rank, const Options& o, const Task& task, const run::Flags& flags,
@@ -147,7 +146,7 @@ void train_rank(Rank& rank, const Options& o, const Task& task, const run::Flags
              result.steps_done, result.seconds, loss, task.text.validation.documents.size());
   const std::string written =
       "Fellow citizens" + run::sample(rank, model, ddp, *task.tokenizer, "Fellow citizens", {});
-  fmt::print("\nIt writes:\n\n{}\n\n", written);
+  fmt::print("\nIt writes:\n\n{}\n", written);
   write_pictures(dir, flags, result, loss, records, written);
 }
 
@@ -164,7 +163,6 @@ void demo(const Options& o, const run::Flags& flags) {
   const run::RunDir dir("demo", o.run_dir);
   run_ranks(
       ranks, [&](Rank& rank) { train_rank(rank, o, task, flags, dir); }, options);
-  fmt::print("{}\n", dir.file("report.html"));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ void World::finished(int rank, const std::exception_ptr& error) {
   Slot& mine = slot(rank);
   mine.state = error ? Slot::failed : Slot::returned;
   {
-    const Frozen frozen(*this);
+    const std::lock_guard gate(mine.gate);
     mine.since = now_ns();
   }
   if (own && !failed_) {
